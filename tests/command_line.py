@@ -44,8 +44,9 @@ class Program:
         return printed
 
     def fails(self, command: str, *parts: str, code: int = 1) -> str:
-        """Run a command that ends with one line of an error, which has these parts, and prints nothing else."""
+        """Run a command that ends with one line of an error, which has these parts, and leaves nothing else."""
         printed = self(command, code)
+        assert not list(self.folder.glob("*.part"))
         (line,) = (line for line in printed.err.splitlines() if "error: " in line)
         assert printed.out == ""
         assert line.startswith("widemargin: error: ")

@@ -1,8 +1,6 @@
 """The command line on real files: labels, columns, text, missing values, widths, precision."""
 
-import json
 import re
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -38,15 +36,7 @@ def lines(form, n=20):
 # Labels
 
 
-def test_labels_of_the_test_file_that_the_model_cannot_know(adult, program, monkeypatch):
-    program.write("test.csv", adult.read_text().replace("50K\n", "50K.\n"))
-    monkeypatch.setattr(widemargin.DCSVMClassifier, "fit", None)  # the error comes before
-    unknown = "test.csv: labels that the training data do not have: '<=50K.', '>50K.'"
-    remedy = "classes are <=50K, >50K; in this file alone they end in a full stop: remove it"
-    assert f"{unknown}; their {remedy}" in program(f"train adult.csv m --test test.csv {OPTIONS}", 1).err
-
-
-def test_some_unknown_labels_of_the_test_file_are_noted(program):
+def test_labels_of_the_test_file(adult, program, monkeypatch):
     program.write("a.csv", lines("k,AB"))
     program.write("b.csv", lines("k,AB").replace("b", "z"))
     printed = program("train a.csv m --test b.csv -C 100")
@@ -56,28 +46,31 @@ def test_some_unknown_labels_of_the_test_file_are_noted(program):
     program.write("a.csv", numbers)
     program.write("b.csv", numbers.replace("\n5,1\n", "\n5,o\n"))
     assert "accuracy         0.9500" in program("train a.csv n --test b.csv -C 1000 --gamma 10").out
+    program.write("test.csv", adult.read_text().replace("50K\n", "50K.\n"))
+    monkeypatch.setattr(widemargin.DCSVMClassifier, "fit", None)  # the error comes before
+    unknown = "test.csv: labels that the training data do not have: '<=50K.', '>50K.'"
+    remedy = "classes are <=50K, >50K; in this file alone they end in a full stop: remove it"
+    program.fails(f"train adult.csv o --test test.csv {OPTIONS}", f"{unknown}; their {remedy}")
 
 
-def test_missing_labels_in_training(adult, program):
-    program.write("adult.csv", adult.read_text() + "30, State, 300, NA\n")
-    assert "adult.csv:302: the label is missing; --unlabelled drop" in program(f"train adult.csv m {OPTIONS}", 1).err
-    printed = program(f"train adult.csv m {OPTIONS} --unlabelled drop")
+def test_missing_labels(adult, program):
+    rows = adult.read_text().splitlines(keepends=True)
+    program(f"train adult.csv m {OPTIONS}")
+    for label in ("", "?", "NA"):
+        bare = [re.sub(r"[<>]=?50K", label, row) for row in rows]
+        program.write("bare.csv", "".join(bare))
+        half = [b if k % 2 else row for k, (row, b) in enumerate(zip(rows, bare, strict=True))]
+        program.write("half.csv", "".join(half))
+        assert "accuracy" not in program("predict bare.csv m a --force").err
+        assert "of 150 labels agree)" in program("predict half.csv m b --force").err
+        assert Path("a").read_text() == Path("b").read_text()
+    program.write("adult.csv", "".join(rows) + "30, State, 300, NA\n")
+    program.fails(f"train adult.csv n {OPTIONS}", "adult.csv:302: the label is missing; --unlabelled drop")
+    printed = program(f"train adult.csv n {OPTIONS} --unlabelled drop")
     assert "rows without a label, left out: 1" in printed.err
     assert re.search(r"samples +300 ", printed.out)
     program.write("a.csv", "u,w,y\n1.5,1,\n" + "1.5,2.5,a\n3.5,0.5,b\n" * 5 + "3.5,,b\n")  # whose line is not known
-    program.fails("train a.csv n --unlabelled drop --impute none", "a.csv: column 2 ('w') is missing; --impute median")
-
-
-@pytest.mark.parametrize("label", ["", "?", "NA"])
-def test_predict_needs_no_labels(adult, program, label):
-    program(f"train adult.csv m {OPTIONS}")
-    rows = adult.read_text().splitlines(keepends=True)
-    bare = [re.sub(r"[<>]=?50K", label, row) for row in rows]
-    program.write("bare.csv", "".join(bare))
-    program.write("half.csv", "".join(b if k % 2 else row for k, (row, b) in enumerate(zip(rows, bare, strict=True))))
-    assert "accuracy" not in program("predict bare.csv m a").err
-    assert "of 150 labels agree)" in program("predict half.csv m b").err
-    assert Path("a").read_text() == Path("b").read_text()
+    program.fails("train a.csv o --unlabelled drop --impute none", "a.csv: column 2 ('w') is missing; --impute median")
 
 
 @pytest.mark.parametrize(
@@ -117,37 +110,41 @@ def test_numbers_as_classes_name_the_task(program):
 # Headers, columns, precision
 
 
-@pytest.mark.parametrize(("header", "n_samples"), [("auto", 20), ("yes", 20), ("no", 21)])
-def test_header_option(program, header, n_samples):
-    program.write("a.csv", "0,1,2,3\n" + "".join(f"{k}.5,{k * k},1,{k / 7:.3f}\n" for k in range(20)))
-    printed = program(f"train a.csv m --task regression --header {header}")
-    assert re.search(rf"samples +{n_samples} ", printed.out)
-    assert ("--header no" in printed.err) == (header == "auto")
-
-
-def test_an_index_is_dropped_in_every_file(program):
+def test_headers_and_columns(program):
+    rows = "0,1,2,3\n" + "".join(f"{k}.5,{k * k},1,{k / 7:.3f}\n" for k in range(20))
+    program.write("a.csv", rows)
+    for header, n_samples in (("auto", 20), ("yes", 20), ("no", 21)):
+        printed = program(f"train a.csv m --task regression --header {header} --force")
+        assert re.search(rf"samples +{n_samples} ", printed.out)
+        assert ("--header no" in printed.err) == (header == "auto")
     rows = [",x,y,kind\n", *(f"{k},{k / 7:.3f},{k * k},{'ab'[k > 10]}\n" for k in range(20))]
     program.write("a.csv", "".join(rows))
     program.write("b.csv", "".join(row.split(",", 1)[1] for row in rows))
-    printed = program("train a.csv m --test a.csv")
+    printed = program("train a.csv m --test a.csv --force")
     assert "column 1 ('') counts the rows and was dropped" in printed.err
     assert "(2 features" in printed.out
     for name in "ab":
         program(f"predict {name}.csv m {name}")
     assert Path("a").read_text() == Path("b").read_text()
-
-
-@pytest.mark.parametrize("has_label", [True, False])
-def test_dropped_columns_without_a_header(program, has_label):
-    rows = [f"{k},{k / 7:.3f},{k * k},{'ab'[k > 10]}\n" for k in range(20)]
-    program.write("a.csv", "".join(rows))
-    assert "(2 features" in program("train a.csv m --drop 0").out
-    program.write("b.csv", "".join(row if has_label else row.rsplit(",", 1)[0] + "\n" for row in rows))
-    program("predict b.csv m out")
-    data = np.array([row.split(",")[1:3] for row in rows], dtype=np.float32)
-    assert Path("out").read_text().split() == load("m").predict(data).tolist()
+    program.write("a.csv", "".join(rows[1:]))
+    assert "(2 features" in program("train a.csv m --drop 0 --force").out
+    program.write("b.csv", "".join(row.rsplit(",", 1)[0] + "\n" for row in rows[1:]))
+    expected = load("m").predict(np.array([row.split(",")[1:3] for row in rows[1:]], dtype=np.float32)).tolist()
+    for name in "ab":
+        program(f"predict {name}.csv m {name} --force")
+        assert Path(name).read_text().split() == expected
     program.write("c.csv", "u,auto,y\n" + "1.5,2.5,a\n3.5,0.5,b\n" * 5)
     assert "(1 features, 2 classes)" in program("train c.csv n --drop auto").out
+    program.write("d.csv", "2019,2020,y\n" + "1.5,2,a\n3,4,b\n" * 5)  # a header, as the model knows these names
+    program("train d.csv o --header yes -C 100")
+    assert "(10 of 10 labels agree)" in program("predict d.csv o").err
+
+
+def test_facts_of_a_model_that_do_not_fit_it_are_ignored(adult, program, monkeypatch):
+    program(f"train adult.csv m {OPTIONS}")
+    for facts in ({"n_features": 3}, {"n_features": 2, "x": 1}, {}):
+        monkeypatch.setattr("widemargin.cli.data.read_table_facts", lambda path, facts=facts: facts)
+        assert features_of(load("m"), "m") == Features(2, ["age", "work"])
 
 
 @pytest.mark.parametrize("what", ["times", "metres"])
@@ -184,13 +181,31 @@ def test_svmlight_files_of_other_widths(program, width):
 # Categories and missing values
 
 
-def test_columns_of_dates_and_ids_are_named(program):
+def test_categories_dates_and_ids_are_named(adult, program):
     rows = "".join(f"{k}.5,{'uv'[k % 2]},n{k},2026-01-{k + 1:02},{k % 2}\n" for k in range(20))
     program.write("a.csv", "x,city,who,since,y\n" + rows)
     program.fails("train a.csv m", "columns of dates: since; --drop since leaves them out")
     err = program("train a.csv m --drop since").err
     assert "'who' has 20 categories in 20 rows: --drop it, if it is a date or an id" in err
     assert "'city' has" not in err
+    program(f"train adult.csv m {OPTIONS} --force")
+    program.write("new.csv", "age,work\n50,Martian\n51,State\n52,Lunar\n53,Lunar\n")
+    unknown = "column 2 ('work'): 3 rows have categories that the training data do not have: 'Martian', 'Lunar'"
+    assert unknown in program("predict new.csv m out").err
+    program.write("new.csv", "age,work\n?,State\n")
+    program.fails("predict new.csv m", "new.csv:2: column 1 ('age') is missing; no number was missing in training")
+    feature = "'age') is a feature of the model: it cannot be --target"
+    program.fails("predict adult.csv m no --target age", "adult.csv", feature)
+
+
+def test_categories_with_other_commands_and_tasks(adult, program):
+    names = "--one-hot work --drop number --scale standard"
+    program(f"tune adult.csv m {names} --Cs 1,10 --gammas 1 --folds 2")
+    program("compress m small --data adult.csv --n-landmarks 8")
+    assert accuracy_in(program("predict adult.csv small out").err) > 0.8
+    for task in ("regression --target age", "one-class --drop number,pay"):
+        program(f"train adult.csv m {names} --task {task} --force")
+        program("predict adult.csv m out --force")
 
 
 @pytest.mark.parametrize(("impute", "scale"), [("none", "none"), ("auto", "standard"), ("most_frequent", "standard")])
@@ -211,32 +226,6 @@ def test_categories(adult, program, impute, scale):
     assert Path("a").read_text() == Path("b").read_text()
 
 
-def test_categories_with_other_commands_and_tasks(adult, program):
-    names = "--one-hot work --drop number --scale standard"
-    program(f"tune adult.csv m {names} --Cs 1,10 --gammas 1 --folds 2")
-    program("compress m small --data adult.csv --n-landmarks 8")
-    assert accuracy_in(program("predict adult.csv small out").err) > 0.8
-    for task in ("regression --target age", "one-class --drop number,pay"):
-        program(f"train adult.csv m {names} --task {task} --force")
-        program("predict adult.csv m out --force")
-
-
-def test_a_feature_cannot_be_the_label_of_predictions(adult, program):
-    program(f"train adult.csv m {OPTIONS} --target pay")
-    program.fails(
-        "predict adult.csv m out --target age", "adult.csv", "'age') is a feature of the model: it cannot be --target"
-    )
-
-
-def test_categories_that_training_never_saw_are_counted_and_named(adult, program):
-    program(f"train adult.csv m {OPTIONS}")
-    program.write("new.csv", "age,work\n50,Martian\n51,State\n52,Lunar\n53,Lunar\n")
-    unknown = "column 2 ('work'): 3 rows have categories that the training data do not have: 'Martian', 'Lunar'"
-    assert unknown in program("predict new.csv m out").err
-    program.write("new.csv", "age,work\n?,State\n")
-    program.fails("predict new.csv m", "new.csv:2: column 1 ('age') is missing; no number was missing in training")
-
-
 def test_missing_numbers_without_text(program):
     X = np.random.default_rng(0).normal(size=(60, 2))
     rows = [f"{'' if k % 9 == 3 else f'{a:.4f}'},{b:.4f},{int(a > 0)}\n" for k, (a, b) in enumerate(X)]
@@ -252,47 +241,26 @@ def test_missing_numbers_without_text(program):
     program("predict a.npz n o")
 
 
-def test_arff_files(program):
+# Weights, and more than memory
+
+
+def test_arff_files_and_weights_of_instances(program):
     rows = "".join(f"{k},{'sunny' if k % 3 else '?'},{'yes' if k > 9 else 'no'}\n" for k in range(20))
     header = "@relation r\n@attribute x real\n@attribute sky {sunny,rainy}\n@attribute play {yes,no}\n@data\n"
     program.write("a.arff", header + rows)
     program("train a.arff m --scale standard")
     assert "of 20 labels agree)" in program("predict a.arff m out --format arff").err
     program.write("b.csv", "x,play\n" + "".join(f"{k % 3},{'yes' if k % 3 else 'no'}\n" for k in range(20)))
-    nominal = "@relation r\n@attribute x {0,1,2}\n@attribute play {yes,no}\n@data\n0,no\n1,yes\n2,yes\n"
-    program.write("b.arff", nominal)
+    program.write("b.arff", "@attribute x {0,1,2}\n@attribute play {yes,no}\n@data\n0,no\n1,yes\n2,yes\n")
     program("train b.csv n -C 100")
     assert "(3 of 3 labels agree)" in program("predict b.arff n p").err
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"kinds": [2]}, {"kinds": "spam"}, {"names": ["a"]}, {"n_features": 3}, {"places": [[]]}, {"dtype": 3}, {"x": 1}],
-)
-def test_facts_of_a_model_that_do_not_fit_it_are_ignored(adult, program, wrong):
-    program(f"train adult.csv m {OPTIONS}")
-    with zipfile.ZipFile("m") as old, zipfile.ZipFile("n", "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "summary.json":
-                facts = json.loads(content)
-                facts["table"] |= wrong
-                content = json.dumps(facts).encode()
-            new.writestr(name, content)
-    assert features_of(load("n"), "n") == Features(2, ["age", "work"])
-
-
-# Weights, and more than memory
-
-
-def test_weights_of_instances_are_sample_weights(program):
-    head = "@relation r\n@attribute x real\n@attribute y {no,yes}\n@data\n"
+    header = "@attribute x real\n@attribute y {no,yes}\n@data\n"
     rows = [f"{k / 40},{'yes' if k % 3 else 'no'}" for k in range(40)]
-    program.write("plain.arff", head + "".join(f"{row}\n" for row in rows))
-    program.write("weighted.arff", head + "".join(f"{row},{{{1 if 'yes' in row else 50}}}\n" for row in rows))
+    program.write("plain.arff", header + "".join(f"{row}\n" for row in rows))
+    program.write("weighted.arff", header + "".join(f"{row},{{{1 if 'yes' in row else 50}}}\n" for row in rows))
     for name, label in (("plain", "yes"), ("weighted", "no")):
-        program(f"train {name}.arff m --scale standard --holdout 0.25 --force")
-        program(f"train {name}.arff m --force")
+        for options in ("--scale standard --holdout 0.25", ""):
+            program(f"train {name}.arff m {options} --force")
         assert set(load("m").predict(pd.DataFrame({"x": [0.1, 0.5]}))) == {label}
 
 

@@ -13,13 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sklearn.datasets import dump_svmlight_file
 
 from widemargin import config_context
 from widemargin.datasets import (
-    compressed,
+    files,
     load_benchmark,
     load_npz,
     load_patches,
@@ -29,6 +26,7 @@ from widemargin.datasets import (
     patch_classes,
     photo_patches,
 )
+from widemargin.datasets.arrays import is_rounded
 from widemargin.datasets.tables import format_of
 
 
@@ -65,38 +63,35 @@ def test_patches_are_the_pixels_at_their_coordinates(task):
 
 def test_patches_are_deterministic_nested_and_never_twice():
     X, y, places = load_patches(20_000, return_coordinates=True)
-    again, _ = load_patches(20_000)
-    beginning, _ = load_patches(500)
-    other, _ = load_patches(500, random_state=1)
-    np.testing.assert_array_equal(X, again)
+    beginning, other = load_patches(500)[0], load_patches(500, random_state=1)[0]
     np.testing.assert_array_equal(X[:500], beginning)
     assert not np.array_equal(X[:500], other)
     assert len(np.unique(places, axis=0)) == 20_000
-    assert X.min() >= 0
-    assert X.max() <= 1
-    assert abs(y.mean() - 0.5) < 0.02
-
+    assert (X.min() >= 0, X.max() <= 1, abs(y.mean() - 0.5) < 0.02) == (True, True, True)
     counts = np.bincount(load_patches(8_000, task="quadrant")[1], minlength=8)
     assert len(counts) == 8 == len(patch_classes("quadrant"))
     assert counts.min() > 850
-    assert load_patches(854, 1)[0].shape == (854, 3)
-    assert load_patches(2, 427)[1].shape == (2,)
+    assert (load_patches(854, 1)[0].shape, load_patches(2, 427)[1].shape) == ((854, 3), (2,))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
-        ((0,), {}, ValueError, "n_samples=0"),
-        ((600_000,), {}, ValueError, r"n_samples=600000 .* 538056 patches of 5 x 5"),
-        ((10, 0), {}, ValueError, "size=0"),
-        ((10, 428), {}, ValueError, "size=428 .* 427 x 640"),
-        ((1.5,), {}, TypeError, "n_samples must be an integer, not 1.5"),
-        ((10,), {"task": "colour"}, ValueError, "task must be .* not 'colour'"),
-    ],
-)
-def test_impossible_patches_are_refused(arguments, options, error, message):
-    with pytest.raises(error, match=message):
-        load_patches(*arguments, **options)
+def test_impossible_patches_are_refused():
+    for arguments, error, message in [
+        ((0,), ValueError, "n_samples=0"),
+        ((600_000,), ValueError, r"n_samples=600000 .* 538056 patches of 5 x 5"),
+        ((10, 0), ValueError, "size=0"),
+        ((10, 428), ValueError, "size=428 .* 427 x 640"),
+        ((1.5,), TypeError, "n_samples must be an integer, not 1.5"),
+    ]:
+        with pytest.raises(error, match=message):
+            load_patches(*arguments)
+    with pytest.raises(ValueError, match="task must be .* not 'colour'"):
+        load_patches(10, task="colour")
+    with pytest.raises(ValueError, match="stride=0"):
+        photo_patches("china", stride=0)
+    with pytest.raises(ValueError, match="not 'moon'"):
+        photo_patches("moon")
+    load_photo("china")[:] = 0  # of a copy
+    assert load_photo("china").any()
 
 
 @pytest.fixture
@@ -126,15 +121,6 @@ def test_grid_covers_the_photograph_with_the_labels_of_load_patches():
     np.testing.assert_array_equal(corners, [4, 5, 6, 7])
 
 
-def test_photographs():
-    with pytest.raises(ValueError, match="stride=0"):
-        photo_patches("china", stride=0)
-    with pytest.raises(ValueError, match="not 'moon'"):
-        photo_patches("moon")
-    load_photo("china")[:] = 0  # of a copy
-    assert load_photo("china").any()
-
-
 # svmlight
 
 
@@ -162,35 +148,23 @@ def test_svmlight_plain_and_compressed(tmp_path, name, pack):
     assert data.X_test is None
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]), st.booleans())
-def test_svmlight_round_trip(tmp_path, seed, dtype, zero_based):
-    X = sp.random(7, 9, density=0.4, random_state=seed, format="csr", dtype=dtype)
-    y = np.random.default_rng(seed).normal(size=7)
-    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=zero_based)
-    data = load_svmlight(tmp_path / "a.svm", n_features=9, zero_based=zero_based, dtype=dtype)
-    assert data.X.dtype == dtype
-    np.testing.assert_allclose(data.X.toarray(), X.toarray(), rtol=1e-6)
-    np.testing.assert_allclose(data.y, y, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("1 1:2 3", "'3' is not an index:value pair"),
-        ("1 1.5:2", "the feature index '1.5' is not an integer"),
+        ("1 1:2 3", "'3' is no pair of a whole index and a finite value"),
+        ("1 1.5:2", "'1.5:2' is no pair"),
         ("1 2:1 1:1", "the feature index 1 follows 2"),
         ("1 0:1", "the feature index 0 is below 1; --zero-based, or zero_based=True, reads files that begin at 0"),
         ("1 -3:1", "the feature index -3 is below 1"),
         ("1 99999999999:1", "does not fit in 32 bits"),
         ("spam 1:1", "the label 'spam' is no number, unlike those above"),
         ("1,2 1:1", "'1,2' is no label"),
-        ("1 1:", "the value '' of feature 1 is not a number"),
-        ("1 1:two", "the value 'two' of feature 1 is not a number"),
-        ("1 1:-inf", "the value '-inf' of feature 1 is not finite"),
-        ("1 1:1e600", "the value '1e600' of feature 1 is not finite"),
-        ("1 1_0:1", "the feature index '1_0' is not an integer"),
-        ("1 1:1_0", "the value '1_0' of feature 1 is not a number"),
+        ("1 1:", "'1:' is no pair"),
+        ("1 1:two", "'1:two' is no pair"),
+        ("1 1:-inf", "'1:-inf' is no pair"),
+        ("1 1:1e600", "'1:1e600' is no pair"),
+        ("1 1_0:1", "'1_0:1' is no pair"),
+        ("1 1:1_0", "'1:1_0' is no pair"),
         ("1_0 1:1", "the label '1_0' is no number"),
         ("39, State-gov, 77516", "'39,' is no label: is it delimited text? --format csv"),
         ("1 6:1", "the feature index 6 lies beyond the 5 features expected"),
@@ -206,9 +180,8 @@ def test_broken_svmlight_line_is_named(tmp_path, line, reason):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("index", ["2147483647", "+02147483647"])
-def test_an_index_that_needs_too_much_memory_is_named(tmp_path, index):
-    path = write(tmp_path, "wide.svm", f"1 1:1 # 2147483647:1\n1 2:1\n-1 3:1 {index}:2\n")
+def test_an_index_that_needs_too_much_memory_is_named(tmp_path):
+    path = write(tmp_path, "wide.svm", "1 1:1 # 2147483647:1\n1 2:1\n-1 3:1 +02147483647:2\n")
     with config_context(memory_budget="1GB"):
         with pytest.raises(ValueError, match=r"wide.svm:3: the feature index 2147483647 gives X .* set n_features"):
             load_svmlight(path)
@@ -217,12 +190,9 @@ def test_an_index_that_needs_too_much_memory_is_named(tmp_path, index):
             load_svmlight(path, n_features=5)
     with config_context(memory_budget="18GB"):
         assert load_svmlight(path).X.nnz == 4
-
-
-@pytest.mark.parametrize("content", ["", "\n\n", "# only a comment\n"])
-def test_empty_svmlight(tmp_path, content):
-    with pytest.raises(ValueError, match=r"empty.svm: the file has no samples"):
-        load_svmlight(write(tmp_path, "empty.svm", content))
+    for content in ("", "\n\n", "# only a comment\n"):
+        with pytest.raises(ValueError, match=r"empty.svm: the file has no samples"):
+            load_svmlight(write(tmp_path, "empty.svm", content))
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
@@ -240,7 +210,7 @@ def test_damaged_compression(tmp_path, suffix, pack, stem):
 @pytest.mark.slow
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, lambda text: zipped({"a.csv": text})])
 def test_what_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch, pack):
-    monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)
+    monkeypatch.setattr(files, "_ALWAYS_EXPANDED", 10**6)
     suffix = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\xfd7": ".xz", b"PK": ".zip"}
     content = pack(b"1,0\n" * 500_000)
     path = write(tmp_path, "a.csv" + suffix[content[:2]], content)
@@ -250,20 +220,13 @@ def test_what_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch
         load_table(path)
 
 
-def test_an_archive_of_arrays_that_expands_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(compressed, "_ALWAYS_EXPANDED", 10**6)
-    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((500, 1000)), y=np.zeros(500))
-    with pytest.raises(ValueError, match=r"a.npz: expands to more than .*: save it by numpy.savez"):
-        load_npz(tmp_path / "a.npz")
-
-
 def test_a_zip_archive_must_hold_one_file(tmp_path):
-    path = write(tmp_path, "adult.zip", zipped({"adult.data": b"1,2\n", "adult.names": b"|"}))
-    with pytest.raises(ValueError, match=r"adult.zip: must hold one file, but has 'adult.data', 'adult.names'"):
-        format_of(path)
-    assert load_table(write(tmp_path, "b.zip", zipped({"b.csv": b"1,2\n3,4\n"}))).y.tolist() == [2, 4]
-    with pytest.raises(ValueError, match=r"c.zip: truncated or damaged .zip file"):
-        format_of(write(tmp_path, "c.zip", b"PK\x03\x04"))
+    path = write(tmp_path, "adult.csv.zip", zipped({"adult.data": b"1,2\n", "adult.names": b"|"}))
+    with pytest.raises(ValueError, match=r"adult.csv.zip: must hold one file .* has 'adult.data', 'adult.names'"):
+        load_table(path)
+    assert load_table(write(tmp_path, "b.csv.zip", zipped({"b": b"1,2\n3,4\n"}))).y.tolist() == [2, 4]
+    with pytest.raises(ValueError, match=r"c.csv.zip: truncated or damaged .zip file"):
+        load_table(write(tmp_path, "c.csv.zip", b"PK\x03\x04"))
 
 
 def test_truncated_zstandard_is_an_error(tmp_path):
@@ -273,12 +236,6 @@ def test_truncated_zstandard_is_an_error(tmp_path):
     for content in (whole[: len(whole) // 2], whole[:-3], b"no zstandard"):
         with pytest.raises(ValueError, match=r"bad.csv.zst: truncated or damaged .zst file"):
             load_table(write(tmp_path, "bad.csv.zst", content))
-
-
-@pytest.mark.parametrize("name", ["a.mat", "a.h5", "a.tar.gz", "a.pkl", "a.sav"])
-def test_formats_that_are_not_read_are_named_with_what_to_do(name):
-    with pytest.raises(ValueError, match=rf"{name}: .*(not read|unpack it)"):
-        format_of(name)
 
 
 def test_svmlight_dtype_is_what_the_columns_need(tmp_path):
@@ -292,16 +249,12 @@ def test_svmlight_dtype_is_what_the_columns_need(tmp_path):
     )
     with pytest.warns(UserWarning, match="float64"):
         assert load_svmlight(write(tmp_path, "c.svm", "1 1:1e60\n1 1:2\n")).X.dtype == np.float64
-    with pytest.raises(ValueError, match=r"c.svm:1: the value '1e60' of feature 1 is too large for the dtype"):
+    with pytest.raises(ValueError, match=r"c.svm:1: '1:1e60' is no pair of .* finite value, at most 3.4e.38"):
         load_svmlight(tmp_path / "c.svm", dtype=np.float32)
+    assert is_rounded(np.array([np.nan, 1000.0000022, 1000.0000007]))
+    assert not is_rounded(np.full(1000, 0.1))  # whose spread is none
     labels = [9007199254740993, 9007199254740992]  # beyond float64
     assert load_svmlight(write(tmp_path, "d.svm", "".join(f"{y} 1:1\n" for y in labels))).y.tolist() == labels
-
-
-def test_missing_file_is_the_systems_error(tmp_path):
-    for name in ("no.svm", "no.csv", "no.npz", "no.svm.gz", "no.csv.bz2"):
-        with pytest.raises(FileNotFoundError):
-            load_table(tmp_path / name)
 
 
 # npz
@@ -316,21 +269,22 @@ def test_npz_types(tmp_path, stored, given):
     np.testing.assert_array_equal(data.X, X)
 
 
-def save_csr(path: Path, X: sp.csr_array, **more) -> None:
-    np.savez(path, **{"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape, **more})
+def csr_arrays(dense, **more):
+    X = sp.csr_array(dense)
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape, **more}
 
 
 def test_npz_sparse(tmp_path):
-    X = sp.csr_array(np.eye(3, 5, dtype=np.float32))
-    save_csr(tmp_path / "a.npz", X, y=[1, 2, 3], y_multi=["a", "b", "c"], indptr=X.indptr.astype(np.int64))
+    X = np.eye(3, 5, dtype=np.float32)
+    np.savez(tmp_path / "a.npz", **csr_arrays(X, y=[1, 2, 3], y_multi=["a", "b", "c"]))
     data = load_npz(tmp_path / "a.npz", target="y_multi")
     assert isinstance(data.X, sp.csr_matrix)
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
-    np.testing.assert_array_equal(data.X.toarray(), X.toarray())
+    np.testing.assert_array_equal(data.X.toarray(), X)
     assert data.y.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match="there is no key 'z', only: data"):
         load_npz(tmp_path / "a.npz", target="z")
-    save_csr(tmp_path / "b.npz", X)
+    np.savez(tmp_path / "b.npz", **csr_arrays(X, indptr=sp.csr_array(X).indptr.astype(np.int64)))
     assert load_npz(tmp_path / "b.npz").y is None
 
 
@@ -345,6 +299,10 @@ def test_npz_sparse(tmp_path):
         ({"X": np.eye(2), "y": [1, 2], "X_test": np.eye(3)}, "X has 2 features and X_test 3"),
         ({"X": np.array([[{}]], dtype=object), "y": [1]}, "cannot be read .*allow_pickle=False"),
         ({"data": np.ones(2), "indices": [0, 1], "y": [1]}, "keys of the CSR matrix are missing: indptr, shape"),
+        (csr_arrays(np.eye(2), indices=[0, 9]), "data, indices, indptr are no CSR matrix"),
+        (csr_arrays(np.eye(2), indices=[0, -1]), "data, indices, indptr are no CSR matrix"),
+        (csr_arrays(np.eye(2), indptr=[0, 5, 2]), "data, indices, indptr are no CSR matrix"),
+        (csr_arrays(np.eye(2), shape=[2]), "data, indices, indptr are no CSR matrix"),
     ],
 )
 def test_broken_npz(tmp_path, arrays, reason):
@@ -353,33 +311,23 @@ def test_broken_npz(tmp_path, arrays, reason):
         load_npz(tmp_path / "bad.npz")
 
 
-@pytest.mark.parametrize("change", [{"indices": [0, 9]}, {"indices": [0, -1]}, {"indptr": [0, 5, 2]}, {"shape": [2]}])
-def test_npz_with_csr_out_of_bounds(tmp_path, change):
-    save_csr(tmp_path / "bad.npz", sp.csr_array(np.eye(2)), y=[0, 1], **change)
-    with pytest.raises(ValueError, match=r"bad.npz: data, indices, indptr are no CSR matrix"):
-        load_npz(tmp_path / "bad.npz")
-
-
-def test_truncated_and_damaged_npz(tmp_path):
+def test_damaged_npz_and_what_is_none(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", X=np.random.default_rng(0).normal(size=(100, 10)), y=np.arange(100))
     content = (tmp_path / "a.npz").read_bytes()
-    for broken in (content[: len(content) // 2], b"", b"PK\x03\x04"):
-        with pytest.raises(ValueError, match=r"bad.npz: not an .npz archive, or a truncated one"):
+    flipped = content[:2000] + bytes([content[2000] ^ 255]) + content[2001:]
+    no_archive, damaged = "not an .npz archive, or a truncated one", "a damaged archive, or"
+    pickled = zipped({"X.npy": b"cos\nsystem\n(S'false'\ntR."})
+    contents = {content[:5000]: no_archive, b"": no_archive, b"PK\x03\x04": no_archive, flipped: damaged}
+    for broken, reason in (contents | {pickled: "X must hold numbers"}).items():
+        with pytest.raises(ValueError, match=rf"bad.npz: {reason}"):
             load_npz(write(tmp_path, "bad.npz", broken))
-    flipped = bytearray(content)
-    flipped[2000] ^= 255
-    with pytest.raises(ValueError, match=r"bad.npz: damaged .npz archive"):
-        load_npz(write(tmp_path, "bad.npz", bytes(flipped)))
+    monkeypatch.setattr(files, "_ALWAYS_EXPANDED", 10**6)
+    np.savez_compressed(tmp_path / "b.npz", X=np.zeros((500, 1000)), y=np.zeros(500))
+    with pytest.raises(ValueError, match=r"b.npz: expands to more than .*: save it by numpy.savez"):
+        load_npz(tmp_path / "b.npz")
 
 
-def test_npz_never_unpickles(tmp_path):
-    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
-        archive.writestr("X.npy", b"cos\nsystem\n(S'false'\ntR.")
-    with pytest.raises(ValueError, match=r"bad.npz: X must hold numbers"):
-        load_npz(tmp_path / "bad.npz")
-
-
-# The benchmark folder, and the door
+# The benchmark folder, and names of files
 
 
 def test_benchmark_folder(tmp_path, monkeypatch):
@@ -389,11 +337,16 @@ def test_benchmark_folder(tmp_path, monkeypatch):
     np.savez(tmp_path / "tiny.npz", X=np.eye(2), y=[0, 1])
     monkeypatch.setenv("WIDEMARGIN_DATA", str(tmp_path))
     assert load_benchmark("tiny").y.tolist() == [0, 1]
-    assert load_benchmark("tiny", data_home=tmp_path).X.shape == (2, 2)
     with pytest.raises(FileNotFoundError, match="no data set 'a9a'; it has: tiny"):
-        load_benchmark("a9a")
+        load_benchmark("a9a", data_home=tmp_path)
 
 
-def test_format_by_suffix():
+def test_formats_of_names(tmp_path):
     names = ("a9a", "a.b/letter.scale.bz2", "x.CSV", "x.tsv.gz", "x.npz")
     assert list(map(format_of, names)) == ["svmlight", "svmlight", "csv", "csv", "npz"]
+    for name in ("a.mat", "a.h5", "a.tar.gz", "a.pkl", "a.sav"):
+        with pytest.raises(ValueError, match=rf"{name}: .*(not read|unpack it)"):
+            format_of(name)
+    for name in ("no.svm", "no.csv", "no.npz", "no.svm.gz", "no.csv.bz2"):
+        with pytest.raises(FileNotFoundError):
+            load_table(tmp_path / name)

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import stat
 import sys
 import time
 from pathlib import Path
@@ -41,7 +42,7 @@ from widemargin import (
     compress,
     to_onnx,
 )
-from widemargin._model_files import load_any
+from widemargin._model_files import TRUSTED_TYPES, load_any
 from widemargin._output_files import replacing
 
 
@@ -288,3 +289,33 @@ def test_what_killed_processes_leave_is_removed_and_what_others_write_is_not(tmp
     finally:
         writers[1].kill()
         writers[1].join()
+
+
+def test_trusted_types_are_ours_and_needed_and_exist(tmp_path: Path) -> None:
+    skops.io.dump(DCSVMClassifier().fit(*rows()), tmp_path / "model")
+    known = ("widemargin.", "scipy.sparse._csr.", "sklearn.calibration.", "sklearn.compose.", "numpy.dtype")
+    assert all(name.startswith(known) for name in TRUSTED_TYPES)
+    assert set(skops.io.get_untrusted_types(file=tmp_path / "model")) <= set(TRUSTED_TYPES)
+    for name in TRUSTED_TYPES:
+        module, _, kind = name.rpartition(".")
+        assert hasattr(__import__(module, fromlist=[kind]), kind), name
+    public = [getattr(widemargin, name) for name in widemargin.__all__]
+    predictors = {f"{kind.__module__}.{kind.__qualname__}" for kind in public if hasattr(kind, "predict")}
+    assert len(predictors) >= 8
+    assert predictors <= set(TRUSTED_TYPES)
+
+
+def test_replacing_keeps_mode_and_link_and_writes_devices_directly(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with replacing(link) as file:
+        file.write(b"new")
+        assert real.read_text() == "old"
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    with replacing(os.devnull) as file:
+        file.write(b"gone")
+    assert not Path(os.devnull).is_file()

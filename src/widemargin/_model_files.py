@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ._output_files import replacing
-from .datasets.compressed import check_expansion, most_expanded, opened
-from .datasets.files import MODEL_STARTS
+from .datasets.files import MODEL_STARTS, check_expansion, most_expanded, opened
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without

@@ -2,16 +2,12 @@
 
 ::
 
-    program      main(): checked files, exit codes, one-line errors
-    arguments    the arguments of each command
-    streams      standard streams, notes, standard input and pipes as files, the output, signals that end the program
-    commands     train, tune, predict, compress, info
-    machines     the estimators that commands make, the options that these take, and what comes before them
-    data         the data of the commands, with the columns that a model knows
-    streaming    training on tables larger than memory
-    labels       labels compared with the classes of a model
-    reports      what was trained on what, and what is in a model file
-    demo         patches of photographs: compared with scikit-learn's SVC, and predictions painted over them
+    program, arguments   main(): checked files, exit codes, one-line errors; the arguments of each command
+    streams              standard streams, notes, inputs and outputs as files, signals that end the program
+    commands             train, tune, predict, compress, info; which machines take which options
+    data                 the data of the commands, also streamed, with the columns that a model knows
+    reports              what was trained on what, what is in a model file; labels compared with classes
+    demo                 patches of photographs: compared with scikit-learn's SVC, and predictions painted over them
 
 Each command imports what it needs when it is run: ``--help`` takes no time.
 """

@@ -1,4 +1,7 @@
-"""The program's arguments: what each command takes, and how an option's text becomes a value."""
+"""The program's arguments: what each command takes, and how an option's text becomes a value.
+
+An option that has no default here is left to the estimator, whose parameter it is: `commands.check_applicable`.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from widemargin.cli.machines import LOSSES
-
 DEMO_PICTURE = "widemargin-demo.png"
+LOSSES = ("hinge", "squared_hinge", "logistic", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute")
+_KERNELS = ("rbf", "laplacian", "poly", "sigmoid", "linear")
 
 _DATA_FILES = """\
 data files:
@@ -45,7 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_compress(commands)
     info = _add_command(commands, "info", "Describe a saved model", inputs=("model",))
-    info.add_argument("model", type=_input, metavar="MODEL", help="model saved by train or compress")
+    info.add_argument("model", metavar="MODEL", help="model saved by train or compress")
     return parser
 
 
@@ -93,32 +96,33 @@ def _add_command(
     command.set_defaults(run=run, command=command, inputs=inputs, outputs=outputs)
     if outputs:
         command.add_argument("--force", action="store_true", help="replace output files that exist")
+    if outputs and name != "predict":
+        command.add_argument("--seed", dest="random_state", type=int, default=0, metavar="N", help="random seed (0)")
+        command.add_argument("--quiet", action="store_true", help="show no progress bar")
     return command
 
 
 def _add_demo(commands: Any) -> None:
     summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
-    command = _add_command(commands, "demo", summary, outputs=("out",))
-    add = command.add_argument
+    add = _add_command(commands, "demo", summary, outputs=("out",)).add_argument
     add("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
     task = "what to predict: photograph and quadrant (8 classes), or photograph (2 classes) (quadrant)"
     add("--task", choices=("quadrant", "photo"), default="quadrant", help=task)
     add("--no-compare", action="store_true", help="skip scikit-learn's SVC")
     out = f"output image, PNG ({DEMO_PICTURE}, which is replaced)"
     add("--out", type=_output, default=DEMO_PICTURE, metavar="PATH", help=out)
-    _add_running(command)
 
 
 def _add_training(commands: Any, name: str, summary: str, *groups: Callable[[Any], None]) -> None:
     """Add a command that reads data and saves a model, with these groups of options among the common ones."""
     command = _add_command(commands, name, summary, inputs=("data", "test"), outputs=("model",))
-    command.add_argument("data", type=_input, metavar="DATA", help="training data; - is standard input")
+    command.add_argument("data", metavar="DATA", help="training data; - is standard input")
     model = "output file for the model, such as model.skops; - is standard output"
     command.add_argument("model", type=_output, metavar="MODEL", help=model)
-    for add in (_add_reading, _add_preparation, *groups, _add_limits, _add_running):
+    for add in (_add_reading, _add_preparation, *groups, _add_limits):
         add(command)
     test = command.add_argument_group("evaluation").add_mutually_exclusive_group().add_argument
-    test("--test", type=_input, metavar="FILE", help="report the accuracy on these data")
+    test("--test", metavar="FILE", help="report the accuracy on these data")
     holdout = "report the accuracy on this share of the data, held out; 0 < P < 1"
     test("--holdout", type=_fraction, metavar="P", help=holdout)
 
@@ -127,16 +131,12 @@ def _add_predict(commands: Any) -> None:
     summary = "Predict the label of every sample, one per line"
     command = _add_command(commands, "predict", summary, inputs=("data", "model"), outputs=("out",))
     add = command.add_argument
-    data = "samples; labels are optional in .csv and .npz files; - is standard input"
-    add("data", type=_input, metavar="DATA", help=data)
-    add("model", type=_input, metavar="MODEL", help="model saved by train or compress, or of another program")
+    add("data", metavar="DATA", help="samples; labels are optional in .csv and .npz files; - is standard input")
+    add("model", metavar="MODEL", help="model saved by train or compress, or of another program")
     out = "output file (standard output); written after a complete prediction"
     add("out", type=_output, metavar="OUT", nargs="?", help=out)
-    decision = (
-        "write decision values instead of labels: one for two classes (positive for the second), otherwise one per "
-        "class, separated by tabs"
-    )
-    add("--decision", action="store_true", help=decision)
+    decision = "write decision values instead of labels: one for two classes (positive for the second), otherwise one"
+    add("--decision", action="store_true", help=f"{decision} per class, separated by tabs")
     _add_reading(command)
     _add_foreign(command)
 
@@ -145,20 +145,15 @@ def _add_compress(commands: Any) -> None:
     summary = "Approximate a kernel model by one that predicts in a few inner products, and report what is lost"
     command = _add_command(commands, "compress", summary, inputs=("model", "data"), outputs=("out", "onnx"))
     add = command.add_argument
-    model = (
-        "model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn; or a "
-        "model file of LIBSVM, OpenCV or another program that widemargin.read_machine reads"
-    )
-    add("model", type=_input, metavar="MODEL", help=model)
+    ours = "model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn"
+    others = "a model file of LIBSVM, OpenCV or another program that widemargin.read_machine reads"
+    add("model", metavar="MODEL", help=f"{ours}; or {others}")
     add("out", type=_output, metavar="OUT", help="output file for the compressed model; - is standard output")
     data = "samples like those to predict, best the training data (default: the support vectors)"
-    add("--data", type=_input, metavar="FILE", help=data)
+    add("--data", metavar="FILE", help=data)
     add("--onnx", type=_output, metavar="FILE", help="also write the compressed model as ONNX")
-    _add_reading(command)
-    _add_foreign(command)
-    _add_cost(command)
-    _add_limits(command, tol=False)
-    _add_running(command)
+    for group in (_add_reading, _add_foreign, _add_cost, _add_limits):
+        group(command)
 
 
 # Groups of options ----------------------------------------------------------------------------------------------------
@@ -196,131 +191,93 @@ def _add_preparation(command: Any) -> None:
     add("--drop", type=_columns, default=(), metavar="COL,...", help=drop)
     text = "columns taken as categories, each a feature 0 or 1, beside those that are text"
     add("--one-hot", dest="text", type=_columns, default=(), metavar="COL,...", help=text)
-    impute = (
-        "fill in missing numbers by the median or the most frequent value of their column; none: an error. Missing "
-        "categories are one of their own (auto: median of tables)"
-    )
-    add("--impute", choices=("auto", "none", "median", "most_frequent"), default="auto", help=impute)
+    impute = "fill in missing numbers by the median or the most frequent value of their column; none: an error"
+    more = "Missing categories are one of their own (auto: median of tables)"
+    add("--impute", choices=("auto", "none", "median", "most_frequent"), default="auto", help=f"{impute}. {more}")
     unlabelled = "what becomes of rows whose label is missing (error)"
     add("--unlabelled", choices=("error", "drop"), default="error", help=unlabelled)
+    scale = "scale features to zero mean and unit variance, or to [0, 1], and save the scaling with the model; sparse"
+    more = "data are not centred, and categories not scaled (none)"
+    add("--scale", choices=("none", "standard", "minmax"), default="none", help=f"{scale} {more}")
 
 
 def _add_machine(command: Any) -> None:
-    command.set_defaults(
-        machines={
-            "dcsvm": "DCSVMClassifier",
-            "ocas": "OCASClassifier",
-            "bsgd": "BSGDClassifier",
-            "dcpred": "DCPredClassifier",
-            "regression": "DCSVMRegressor",
-            "one-class": "DCOneClassSVM",
-        }
-    )
+    machines = {"dcsvm": "DCSVMClassifier", "ocas": "OCASClassifier", "bsgd": "BSGDClassifier"}
+    machines |= {"dcpred": "DCPredClassifier", "regression": "DCSVMRegressor", "one-class": "DCOneClassSVM"}
+    command.set_defaults(machines=machines)
     add = command.add_argument_group("model").add_argument
-    task = (
-        "regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv file has "
-        "none unless --target names them); both with --estimator dcsvm (classification)"
+    task = "regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv file"
+    more = "has none unless --target names them); both with --estimator dcsvm (classification)"
+    add(
+        "--task", choices=("classification", "regression", "one-class"), default="classification", help=f"{task} {more}"
     )
-    add("--task", choices=("classification", "regression", "one-class"), default="classification", help=task)
-    estimator = (
-        "dcsvm: exact kernel SVM; ocas or linear: linear SVM, also of more rows than memory holds; bsgd: kernel SVM "
-        "with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, for "
-        "the fastest predictions, always with intercepts (dcsvm)"
+    exact = "dcsvm: exact kernel SVM; ocas or linear: linear SVM, also of more rows than memory holds"
+    others = (
+        "bsgd: kernel SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate"
     )
+    estimator = f"{exact}; {others} kernel SVM, for the fastest predictions, always with intercepts (dcsvm)"
     add("--estimator", type=_estimator, choices=("dcsvm", "ocas", "bsgd", "dcpred"), default="dcsvm", help=estimator)
-    add("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
-    add("--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)")
-    add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
+    add("-C", type=_positive, metavar="C", help="weight of the losses, > 0 (1)")
+    add("--epsilon", type=_number, metavar="E", help="regression: errors up to E cost nothing (0.1)")
+    add("--nu", type=_positive, metavar="NU", help="one-class: fraction outside (0.5)")
     gamma = (
-        "kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of one-class, "
-        "near = 1/distance of near rows (scale; one-class: near)"
+        "kernel coefficient: a number > 0, scale = 1/(n_features * variance), auto = 1/n_features, or, of one-class,"
     )
-    add("--gamma", type=_auto(_positive, "scale", "near"), metavar="G", help=gamma)
-    add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
-    add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
+    near = "near = 1/distance of near rows (scale; one-class: near)"
+    add("--gamma", type=_auto(_positive, "scale", "near"), metavar="G", help=f"{gamma} {near}")
+    add("--budget", type=_count, metavar="B", help="bsgd: most support vectors (100)")
+    add("--epochs", dest="n_epochs", type=_count, metavar="N", help="bsgd: passes over the samples (20)")
     level = "stop at this level of clusters, which predicts early: a fraction of the time; 0 is exact (0)"
-    add("--stop-level", type=_auto(_level), default=0, metavar="N", help=level)
-    add("--relevance", action="store_true", help="scale the columns by their relevance, learned first")
-    _add_kernel_and_data(add)
+    add("--stop-level", type=_auto(_level), metavar="N", help=level)
+    add("--kernel", choices=_KERNELS, help="kernel function (rbf)")
+    _add_kernel_and_loss(add)
 
 
 def _add_search(command: Any) -> None:
-    command.set_defaults(
-        machines={"dcsvm": "DCSVMClassifierCV", "ocas": "OCASClassifierCV", "regression": "DCSVMRegressorCV"}
-    )
+    machines = {"dcsvm": "DCSVMClassifierCV", "ocas": "OCASClassifierCV", "regression": "DCSVMRegressorCV"}
+    command.set_defaults(machines=machines)
     add = command.add_argument_group("search").add_argument
     add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
     estimator = "dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)"
     add("--estimator", type=_estimator, choices=("dcsvm", "ocas"), default="dcsvm", help=estimator)
     add("--Cs", type=_auto(_values), metavar="N|C,C,...", help="values of C, or how many (auto; ocas: 10)")
-    gammas = "values of gamma, or how many (auto)"
-    add("--gammas", type=_auto(_values), default="auto", metavar="N|G,G,...", help=gammas)
-    epsilons = "regression: values of epsilon, in units of the targets' standard deviation, or how many (auto)"
-    add("--epsilons", type=_auto(_values), default="auto", metavar="N|E,E,...", help=epsilons)
-    search = "models that are compared: exact, or of early prediction (auto)"
-    add("--search", choices=("auto", "exact", "early"), default="auto", help=search)
+    add("--gammas", type=_auto(_values), metavar="N|G,G,...", help="values of gamma, or how many (auto)")
     relevance = "scale the columns by their relevance, where held-out scores rise (auto)"
-    add("--relevance", action=argparse.BooleanOptionalAction, default="auto", help=relevance)
+    add("--relevance", action=argparse.BooleanOptionalAction, help=relevance)
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
-    add("--exhaustive", action="store_true", help="score every cell of a grid in every fold: eliminate none")
-    _add_kernel_and_data(add, default="auto")
+    kernel = "kernel function: auto chooses rbf or laplacian (auto)"
+    add("--kernel", dest="kernels", choices=("auto", *_KERNELS), help=kernel)
+    _add_kernel_and_loss(add)
 
 
-def _add_kernel_and_data(add: Callable[..., Any], default: str = "rbf") -> None:
-    losses = [loss for losses in LOSSES.values() for loss in losses]
-    loss = "ocas, regression: the loss of a sample (hinge; regression: epsilon_insensitive)"
-    add("--loss", choices=losses, help=loss)
-    add("--quantile", type=_number, default=0.5, metavar="Q", help="--loss quantile: the share of targets below (0.5)")
-    kernels = ("rbf", "laplacian", "poly", "sigmoid", "linear")
-    if default == "auto":
-        kernel = "kernel function: auto chooses rbf or laplacian (auto)"
-        add("--kernel", choices=("auto", *kernels), default=default, help=kernel)
-    else:
-        add("--kernel", choices=kernels, default=default, help="kernel function (rbf)")
-    add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
-    add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
-    how: dict[str, Any] = {"action": argparse.BooleanOptionalAction, "default": argparse.SUPPRESS}
+def _add_kernel_and_loss(add: Callable[..., Any]) -> None:
+    loss = "of a sample: of ocas one of the first three (hinge), of regression one of the others (epsilon_insensitive)"
+    add("--loss", choices=LOSSES, help=loss)
+    add("--degree", type=_count, metavar="D", help="degree of the poly kernel (3)")
+    add("--coef0", type=_number, metavar="R", help="constant term of poly and sigmoid (0)")
     intercept = "whether the model has an intercept (dcsvm and ocas have one, bsgd has none)"
-    add("--intercept", dest="fit_intercept", help=intercept, **how)
+    add("--intercept", dest="fit_intercept", action=argparse.BooleanOptionalAction, help=intercept)
     balanced = "weigh classes inversely to their frequency"
     add("--balanced", dest="class_weight", action="store_const", const="balanced", help=balanced)
-    scale = (
-        "scale features to zero mean and unit variance, or to [0, 1], and save the scaling with the model; sparse "
-        "data are not centred, and categories not scaled (none)"
-    )
-    add("--scale", choices=("none", "standard", "minmax"), default="none", help=scale)
 
 
 def _add_cost(command: Any) -> None:
     add = command.add_argument_group("prediction cost", "for compress, and for train --estimator dcpred").add_argument
     cost = "largest cost of a prediction, in inner products of all features, at least 4 (auto)"
-    add("--prediction-cost", type=_auto(_positive), default="auto", metavar="COST", help=cost)
-    sizes = {
-        "--n-clusters": "leaves of a tree",
-        "--n-landmarks": "landmarks of a leaf",
-        "--n-pseudo-landmarks": "pseudo-landmarks of a leaf",
-    }
-    for name, what in sizes.items():
-        add(name, type=_auto(_count), default="auto", metavar="N", help=f"{what} (auto)")
-    pseudo = "how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)"
-    add("--pseudo", choices=("polynomial", "triangle", "none"), default="polynomial", help=pseudo)
-    add("--n-trees", type=_count, default=1, metavar="N", help="number of trees to average (1)")
+    add("--prediction-cost", type=_auto(_positive), metavar="COST", help=cost)
+    for name, what in (("clusters", "leaves of a tree"), ("landmarks", "landmarks of a leaf")):
+        add(f"--n-{name}", type=_auto(_count), metavar="N", help=f"{what} (auto)")
 
 
-def _add_limits(command: Any, *, tol: bool = True) -> None:
+def _add_limits(command: Any) -> None:
     add = command.add_argument_group("limits").add_argument
-    if tol:
+    if command.get_default("machines"):
         text = "stopping tolerance: of the KKT violation; of ocas the relative duality gap (0.001)"
-        add("--tol", type=_positive, default=1e-3, metavar="T", help=text)
+        add("--tol", type=_positive, metavar="T", help=text)
     add("--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)")
     add("--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB")
     add("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
-
-
-def _add_running(command: Any) -> None:
-    command.add_argument("--seed", dest="random_state", type=int, default=0, metavar="N", help="random seed (0)")
-    command.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
 # Types of options -----------------------------------------------------------------------------------------------------
@@ -384,12 +341,12 @@ def _column(text: str) -> int | str:
 
 
 def _columns(text: str) -> list[int | str]:
-    """An option NAME,NAME,...; a name with a comma stands in quotes."""
-    return [_column(name) for name in next(csv.reader([text], skipinitialspace=True))]
+    return list(map(_column, _words(text)))
 
 
 def _words(text: str) -> list[str]:
-    return next(csv.reader([text]))
+    """An option WORD,WORD,...; a word with a comma stands in quotes."""
+    return next(csv.reader([text], skipinitialspace=True))
 
 
 def _mark(text: str) -> str:
@@ -397,10 +354,6 @@ def _mark(text: str) -> str:
     if len(mark) != 1 or mark in '"\r\n':
         raise argparse.ArgumentTypeError(f"{text!r} is not one character, nor tab, space")
     return mark
-
-
-def _input(text: str) -> str:
-    return "-" if text in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") else text
 
 
 def _output(text: str) -> str:

@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
-from widemargin.cli.data import LINEAR_SHARE, Features, Training, features_of, read_to_predict, read_training
-from widemargin.cli.labels import shorten
-from widemargin.cli.machines import make_estimator, make_preparation, make_relevance, parameters
+from widemargin.cli.data import (
+    LINEAR_SHARE,
+    Training,
+    features_of,
+    make_preparation,
+    read_to_predict,
+    read_training,
+    train_streaming,
+)
 from widemargin.cli.reports import (
     chosen_parameters,
     damage_reported,
     describe,
-    describe_file,
     errors_naming,
     last_step,
+    print_lines,
     report,
     report_score,
     report_stream,
+    shorten,
+    steps_of,
 )
-from widemargin.cli.streaming import train_streaming
 from widemargin.cli.streams import note, open_output, shown
 from widemargin.datasets import Dataset
 from widemargin.datasets.columns import TooLargeError
 from widemargin.datasets.files import escaped, file_error
+
+# Options that are no parameters of an estimator, and the machines that do not take them
+_NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
 
 
 def train(args: Namespace) -> int:
@@ -39,7 +52,7 @@ def train(args: Namespace) -> int:
     with open_output(args.model, force=args.force) as file:
         is_streaming = args.estimator == "ocas" and args.task == "classification"
         try:
-            data, features, weights = _split(read_training(args, LINEAR_SHARE if is_streaming else 1), args)
+            training = _split(read_training(args, LINEAR_SHARE if is_streaming else 1), args)
         except TooLargeError as error:
             if not is_streaming:
                 streams = {
@@ -50,10 +63,9 @@ def train(args: Namespace) -> int:
             start = time.perf_counter()
             model, data, features, n_samples = train_streaming(args, make_estimator(args))
         else:
-            model, n_samples = _make_model(args, features, data.X), data.X.shape[0]
-            start = time.perf_counter()
-            with errors_naming(args.data):
-                model.fit(data.X, data.y, **_fit_options(model, weights))
+            data, features, start = training.data, training.features, time.perf_counter()
+            n_samples = data.X.shape[0]
+            model = _fit(args, training, maintenance="merge" if args.kernel in (None, "rbf") else "projection")
         seconds = time.perf_counter() - start
         write_model(model, file, describe(model), asdict(features))
     report(args, model, data, seconds, n_samples)
@@ -67,28 +79,22 @@ def tune(args: Namespace) -> int:
 
     folds = KFold if args.task == "regression" else StratifiedKFold
     with open_output(args.model, force=args.force) as file:
-        data, features, weights = _split(read_training(args), args)
-        cv = folds(args.folds, shuffle=True, random_state=args.random_state)
-        search, X = make_estimator(args, cv=cv, kernels=args.kernel), data.X
-        steps = make_preparation(args, features, X)
+        training = _split(read_training(args), args)
         start = time.perf_counter()
-        with errors_naming(args.data):
-            search.fit(make_pipeline(*steps).fit_transform(X) if steps else X, data.y, **_fit_options(search, weights))
-        seconds = time.perf_counter() - start
+        searched = _fit(args, training, cv=folds(args.folds, shuffle=True, random_state=args.random_state))
+        seconds, search = time.perf_counter() - start, last_step(searched)
         if np.isnan(search.best_score_) and not vars(search).get("history_"):
             limit = "" if args.max_time is None else f": raise --max-time (now {args.max_time:g} seconds)"
             raise ValueError(f"the search was stopped before it had scored anything, so there is no model{limit}")
-        best = search.best_estimator_
-        steps = [*steps, *([step for _, step in best.steps] if hasattr(best, "steps") else [best])]
-        model = make_pipeline(*steps) if len(steps) > 1 else best
-        write_model(model, file, describe(model), asdict(features))
-    for name, value in chosen_parameters(search).items():
-        print(f"{name:16} {value if isinstance(value, str) else f'{value:.6g}'}", file=report_stream(args.model))
+        steps = [*steps_of(searched)[:-1], *steps_of(search.best_estimator_)]
+        model = make_pipeline(*steps) if len(steps) > 1 else steps[0]
+        write_model(model, file, describe(model), asdict(training.features))
+    lines = {name: v if isinstance(v, str) else f"{v:.6g}" for name, v in chosen_parameters(search).items()}
     if getattr(search, "relevance_", None) is not None:
-        print(f"{'columns':16} scaled by their relevance", file=report_stream(args.model))
-    score = f"{search.best_score_:.4f} (mean of held-out rows; {len(search.cv_results_['params'])} cells)"
-    print(f"{'score':16} {score}", file=report_stream(args.model))
-    report(args, model, data, seconds)
+        lines["columns"] = "scaled by their relevance"
+    lines["score"] = f"{search.best_score_:.4f} (mean of held-out rows; {len(search.cv_results_['params'])} cells)"
+    print_lines(args, lines)
+    report(args, model, training.data, seconds)
     return 0
 
 
@@ -136,7 +142,11 @@ def compress(args: Namespace) -> int:
 
 def info(args: Namespace) -> int:
     """Describe a saved model: `widemargin info`."""
-    description = read_summary(args.model) or describe_file(args.model)
+    description = read_summary(args.model)
+    if not description:
+        model = load_any(args.model)
+        with damage_reported(args.model):
+            description = describe(model)
     from rich.console import Console
     from rich.table import Table
 
@@ -181,18 +191,57 @@ def _split(training: Training, args: Namespace) -> Training:
     return Training(Dataset(X, y[own], X_test, y[held]), features, None if weights is None else weights[own])
 
 
-def _fit_options(model: Any, weights: Any) -> dict[str, Any]:
-    """Sample weights for the machine, under the name by which a pipeline passes them on."""
-    if weights is None:
-        return {}
-    return {f"{model.steps[-1][0]}__sample_weight" if hasattr(model, "steps") else "sample_weight": weights}
-
-
-def _make_model(args: Namespace, features: Features, X: Any) -> Any:
+def _fit(args: Namespace, training: Training, **others: Any) -> Any:
+    """The machine with what comes before it, fitted; `others` are parameters of the machine."""
     from sklearn.pipeline import make_pipeline
 
-    machine = make_estimator(args, maintenance="merge" if args.kernel == "rbf" else "projection")
-    steps = make_preparation(args, features, X)
-    if args.relevance:
-        steps.append(make_relevance(args))
-    return make_pipeline(*steps, machine) if steps else machine
+    data, features, weights = training
+    steps = make_preparation(args, features, data.X)
+    model = make_pipeline(*steps, make_estimator(args, **others))
+    weighted = {} if weights is None else {f"{model.steps[-1][0]}__sample_weight": weights}
+    with errors_naming(args.data):
+        model.fit(data.X, data.y, **weighted)
+    return model if steps else model[-1]
+
+
+# Options and the machines that take them ------------------------------------------------------------------------------
+
+
+def check_applicable(args: Namespace) -> None:
+    """End with a usage error that names the first option which was given and which the machine does not take.
+
+    An option that some machines have as a parameter is for these alone; one given with its default value passes.
+    """
+    import widemargin
+
+    machine = _machine(args)
+    having = {name: signature(getattr(widemargin, kind)).parameters for name, kind in args.machines.items()}
+    for action in args.command._actions:
+        if not action.option_strings or getattr(args, action.dest, None) in (None, action.default):
+            continue
+        takers = {name for name in having if action.dest in having[name]} or set(having)
+        takers -= _NOT_TAKEN.get(action.dest, set())
+        if machine not in takers:
+            which = f"--{'estimator' if args.task == 'classification' else 'task'} {machine}"
+            names = ", ".join(sorted(takers))
+            args.command.error(f"{action.option_strings[0]} does not apply to {which}; it is for {names}")
+
+
+def make_estimator(args: Namespace, **others: Any) -> Any:
+    """The estimator of the command, with the options and `others` as its parameters."""
+    import widemargin
+
+    estimator = getattr(widemargin, args.machines[_machine(args)])
+    return estimator(**parameters(estimator, args, **others))
+
+
+def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> dict[str, Any]:
+    """Keyword arguments of the function: the options that are not None and `others` that it has as parameters."""
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    given |= {"verbose": int(sys.stderr.isatty() and not args.quiet), **others}
+    return {name: given[name] for name in signature(function).parameters if name in given}
+
+
+def _machine(args: Namespace) -> str:
+    """The key in `args.machines` of what is to be trained: that of --estimator, or of --task."""
+    return str(args.estimator if args.task == "classification" else args.task)

@@ -1,31 +1,32 @@
-"""The data of the commands: to train on, with those of `--test`; samples for a model, and what it knows of them."""
+"""The data of the commands: to train on, also streamed; samples for a model, and what it knows of them."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from dataclasses import replace as with_changes
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from widemargin._config import config_context, resolve_memory_budget
 from widemargin._model_files import read_table_facts
-from widemargin.cli.labels import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten
+from widemargin.cli.reports import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten, steps_of
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
-from widemargin.datasets.columns import Codes, Column, frame_of
+from widemargin.datasets.arrays import is_rounded
+from widemargin.datasets.columns import Batch, Codes, Column, first_gaps, frame_of, take_rows
 from widemargin.datasets.files import file_error, quoted
 from widemargin.datasets.layouts import DATE, Layout, TableOptions, positions_of, suggestion
-from widemargin.datasets.svmlight import is_rounded
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
+_SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation of a streamed table is fitted on
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
-PlaceOf = Callable[[int], tuple[str, int | None]]  # the file and the line of a row
-_HEADERS: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 
 @dataclass(frozen=True)
@@ -52,23 +53,18 @@ class Training(NamedTuple):
     weights: Any = None
 
 
-def form_of(path: str, args: Namespace) -> str:
-    """The format of `--format`, or that of the file's suffix."""
-    return str(args.format or format_of(path))
-
-
 def table_options(args: Namespace, **more: Any) -> TableOptions:
     """How `args` have a table read; `more` goes before."""
     options = TableOptions(
         target=-1 if args.target is None else args.target,
         missing=args.missing,
         delimiter=args.delimiter,
-        header=_HEADERS[args.header],
+        header={"yes": True, "no": False}.get(args.header, "auto"),
         decimal=args.decimal,
         thousands=args.thousands,
         unlabelled="drop" if getattr(args, "unlabelled", "") == "drop" else "raise",
     )
-    return with_changes(options, **more)
+    return replace(options, **more)
 
 
 def within_budget(args: Namespace, share: int = 1) -> AbstractContextManager[None]:
@@ -83,8 +79,8 @@ def training_source(args: Namespace) -> TableSource:
     """The table to train on."""
     options = table_options(args, drop=args.drop, text=args.text)
     if args.task == "one-class" and args.target is None:
-        options = with_changes(options, target=None)  # all columns are features
-    source = TableSource(args.data, options, form_of(args.data, args))
+        options = replace(options, target=None)  # all columns are features
+    source = TableSource(args.data, options, args.format or format_of(args.data))
     layout = source.layout
     if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == DATE]:
         drop = f"--drop {','.join(dates)} leaves them out"
@@ -94,19 +90,18 @@ def training_source(args: Namespace) -> TableSource:
 
 def read_training(args: Namespace, share: int = 1) -> Training:
     """The training data with those of `--test`, within a share of the budget, and what the model knows of tables."""
-    weights, place_of, form = None, None, form_of(args.data, args)
+    weights, source = None, None
     with within_budget(args, share):
-        if form in ARRAYS:
+        if (args.format or format_of(args.data)) in ARRAYS:
             if args.drop or args.text:
                 raise file_error(args.data, "--drop and --one-hot are for tables")
-            data = _read_arrays(args.data, form, args)
+            data = _read_arrays(args.data, args)
             features = Features(data.X.shape[1], dtype=data.X.dtype.name)
         else:
             source = training_source(args)
             columns, y, weights = source.read()
-            place_of = source.place_of
-            features = features_of_table(args, source.layout, columns, place_of=place_of)
-            data = Dataset(prepared_frame(source.layout, columns, features.dtype), y)
+            features = features_of_table(args, source, columns, first_gaps(columns))
+            data = Dataset(frame_of(source.layout, columns, features.dtype), y)
     if args.task == "one-class":
         return Training(Dataset(data.X, None), features, weights)
     if data.y is None:
@@ -115,7 +110,7 @@ def read_training(args: Namespace, share: int = 1) -> Training:
         data = data._replace(y=as_numbers(args.data, data.y))
     else:
         check_classes(args.data, data.y)
-        note_rare_classes(data.y, place_of)
+        note_rare_classes(data.y, source)
     return Training(with_test(data, data.y, args, features), features, weights)
 
 
@@ -133,34 +128,31 @@ def with_test(data: Dataset, y: Any, args: Namespace, features: Features) -> Dat
 
 
 def features_of_table(
-    args: Namespace,
-    layout: Layout,
-    columns: dict[int, Column],
-    gaps: Collection[int] | None = None,
-    place_of: PlaceOf | None = None,
+    args: Namespace, source: TableSource, columns: dict[int, Column], gaps: dict[int, int]
 ) -> Features:
     """What a model knows of a table; notes say what is taken as categories, and what is filled in.
 
-    `gaps` are the columns that lack values in rows beside these.
+    `gaps` are the columns that lack values, here or in other rows, each with the number of the first such row.
     """
-    path, words = layout.path, {k: column for k, column in columns.items() if isinstance(column, Codes)}
+    layout, dtype = source.layout, args.dtype
+    words = {k: column for k, column in columns.items() if isinstance(column, Codes)}
     if words:
-        note(f"{path}: columns taken as categories: {shorten(map(layout.name, words))}")
+        note(f"{layout.path}: columns taken as categories: {shorten(map(layout.name, words))}")
     for k, column in words.items():
         if len(column.words) > len(column.codes) / 2:
             found = f"{layout.name(k)} has {len(column.words)} categories in {len(column.codes)} rows"
             note(f"{found}: --drop it, if it is a date or an id")
-    numbers = {k: column for k, column in columns.items() if not isinstance(column, Codes)}
-    lacking = [k for k, column in numbers.items() if (np.isnan(column).any() if gaps is None else k in gaps)]
-    if lacking and args.impute == "none":
-        if gaps is not None:
-            raise layout.error(f"{layout.describe(lacking[0])} lacks values; --impute median fills them in")
-        _refuse_missing(layout, lacking[0], numbers[lacking[0]], place_of, "--impute median fills it in")
-    if lacking:
+    if gaps and args.impute == "none":
+        raise _gap_error(source, gaps, "--impute median fills it in")
+    if gaps:
         how = "most frequent value" if args.impute == "most_frequent" else "median"
-        note(f"{path}: missing values are filled in by the {how} of their column: {shorten(map(layout.name, lacking))}")
-    dtype = _dtype_for(layout, numbers) if args.dtype == "auto" else args.dtype
-    target = None if layout.target is None else layout.names[layout.target] if layout.names else layout.target
+        filled = f"missing values are filled in by the {how} of their column: {shorten(map(layout.name, sorted(gaps)))}"
+        note(f"{layout.path}: {filled}")
+    if dtype == "auto":
+        wide = [layout.describe(k) for k, column in columns.items() if k not in words and is_rounded(column)]
+        dtype = "float64" if wide else "float32"
+        if wide:
+            warnings.warn(f"{layout.path}: float32 would round {shorten(wide, 3)}: read as float64", stacklevel=2)
     return Features(
         n_features=len(layout.features),
         names=[layout.names[k] for k in layout.features] if layout.names else None,
@@ -168,52 +160,142 @@ def features_of_table(
         columns=layout.names,
         places=list(layout.features),
         width=layout.width,
-        target=target,
+        target=layout.names[layout.target] if layout.names and layout.target is not None else layout.target,
         levels={str(place): words[k].words for place, k in enumerate(layout.features) if k in words},
-        lacks_values=bool(lacking),
+        lacks_values=bool(gaps),
         dtype=dtype,
     )
 
 
-def _dtype_for(layout: Layout, numbers: dict[int, Column]) -> str:
-    wide = [layout.describe(k) for k, column in numbers.items() if is_rounded(column)]
-    if wide:
-        which = ", ".join(wide[:3]) + (", ..." if len(wide) > 3 else "")
-        warnings.warn(f"{layout.path}: float32 would round {which}: read as float64", stacklevel=2)
-    return "float64" if wide else "float32"
+def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
+    """The steps of a pipeline before its machine: numbers are imputed and scaled, categories become indicators.
+
+    Categories that training did not see become zeros; missing ones are a category of their own.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
+
+    steps, is_matrix = [], features.kinds is None
+    if (args.impute in ("median", "most_frequent") and is_matrix) or features.lacks_values:
+        strategy = "median" if args.impute == "auto" else args.impute
+        steps.append(SimpleImputer(strategy=strategy, keep_empty_features=True))
+    if args.scale != "none":
+        is_sparse = hasattr(X, "indptr")  # whose scalers map 0 to 0
+        min_max = MaxAbsScaler() if is_sparse else MinMaxScaler()
+        steps.append(StandardScaler(with_mean=not is_sparse) if args.scale == "standard" else min_max)
+    categories = [k for k, kind in enumerate(features.kinds or ()) if kind == "category"]
+    if not categories:
+        return steps
+    branches = [("categories", OneHotEncoder(handle_unknown="ignore", dtype=features.dtype), categories)]
+    numbers = [k for k in range(features.n_features) if k not in categories]
+    if numbers:
+        branches.insert(0, ("numbers", make_pipeline(*steps) if steps else "passthrough", numbers))
+    return [ColumnTransformer(branches)]
 
 
-def _refuse_missing(layout: Layout, position: int, column: Column, place_of: PlaceOf | None, remedy: str) -> None:
-    row = int(np.argmax(np.isnan(column)))
-    path, line = place_of(row) if place_of else (layout.path, None)
-    raise file_error(path, f"{layout.describe(position)} is missing; {remedy}", line)
+def _gap_error(source: TableSource, gaps: dict[int, int], remedy: str) -> ValueError:
+    """The error of the first column that lacks values, in the first row that does."""
+    position, row = min(gaps.items())
+    return source.error_at(row, f"{source.layout.describe(position)} is missing; {remedy}")
 
 
-def prepared_frame(layout: Layout, columns: dict[int, Column], dtype: str | None) -> Any:
-    """The features for a pipeline: numbers of one dtype, in one block where there are no categories."""
-    wanted = np.dtype(dtype or "float64")
-    if any(isinstance(column, Codes) for column in columns.values()):
-        narrow = {k: c if isinstance(c, Codes) else c.astype(wanted, copy=False) for k, c in columns.items()}
-        return frame_of(layout, narrow)
-    X = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=wanted)
-    for place, k in enumerate(layout.features):
-        with np.errstate(over="ignore"):
-            X[:, place] = columns.pop(k)
-    if layout.names is None:
-        return X
-    try:
-        import pandas
-    except ImportError:
-        return X
-    return pandas.DataFrame(X, columns=[layout.names[k] for k in layout.features], copy=False)
-
-
-def _read_arrays(path: str, form: str, args: Namespace, dtype: str | None = None) -> Dataset:
+def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Dataset:
     """The samples of an svmlight file or an archive."""
-    if form == "npz":
+    if (args.format or format_of(path)) == "npz":
         return load_npz(path, target="y" if args.target is None else str(args.target))
     name = dtype if args.dtype == "auto" else args.dtype
     return load_svmlight(path, zero_based=args.zero_based, dtype=None if name is None else getattr(np, name))
+
+
+# Tables larger than memory --------------------------------------------------------------------------------------------
+
+
+class _Drawn(NamedTuple):
+    """Rows drawn of a table, their numbers; labels and weights of all rows; what `first_gaps` finds in them."""
+
+    columns: dict[int, Any]
+    rows: NDArray[np.intp]
+    labels: Any
+    weights: Any
+    gaps: dict[int, int]
+
+
+def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Features, int]:
+    """A pipeline trained on all rows of a table; rows drawn of it for the report; what is known of it; its length.
+
+    A first pass over the table draws the rows that the preparation is fitted on, a second one writes the map.
+    """
+    from sklearn.pipeline import make_pipeline
+
+    if args.holdout is not None:
+        raise file_error(args.data, "it exceeds memory_budget and is streamed: give --test in place of --holdout")
+    with within_budget(args):
+        source = training_source(args)
+        drawn = source.in_one_pass(lambda batches: _draw(batches, source.layout))
+    layout = source.layout
+    for text in layout.notes:
+        note(f"{args.data}: {text}")
+    target = layout.target or 0
+    y, kept = source.labels(source.coded({target: drawn.labels})[target])
+    check_classes(args.data, y)
+    columns, rows_drawn, weights = source.coded(drawn.columns), drawn.rows, drawn.weights
+    if kept is not None:
+        own = kept[rows_drawn]
+        columns, weights = take_rows(columns, own), None if weights is None else weights[kept]
+        rows_drawn = (np.cumsum(kept) - 1)[rows_drawn[own]]
+    features = features_of_table(args, source, columns, drawn.gaps)
+    X = frame_of(layout, columns, features.dtype)
+    steps = make_preparation(args, features, X)
+    preparation = make_pipeline(*steps).fit(X) if steps else None
+    width = features.n_features if preparation is None else preparation.transform(X[:1]).shape[1]
+    with tempfile.TemporaryDirectory() as folder:
+        n_bytes = len(y) * width * np.dtype(features.dtype).itemsize
+        if n_bytes > shutil.disk_usage(folder).free:
+            raise file_error(args.data, f"its prepared rows need {n_bytes:,} bytes in {folder}: TMPDIR names a folder")
+        note(f"{args.data}: {len(y):,} rows are streamed through {n_bytes:,} bytes in {folder}")
+        rows = np.memmap(f"{folder}/rows", np.dtype(features.dtype), "w+", shape=(len(y), width))
+        start = n_read = 0
+        for batch in source.batches():
+            parts = source.coded({k: part for k, part in zip(layout.used, batch, strict=True) if k in layout.features})
+            own = slice(None) if kept is None else kept[n_read : n_read + len(batch[0])]
+            n_read += len(batch[0])
+            block = frame_of(layout, take_rows(parts, own), features.dtype)
+            block = block if preparation is None else preparation.transform(block)
+            rows[start : start + block.shape[0]] = block.toarray() if hasattr(block, "toarray") else block
+            start += block.shape[0]
+        machine.fit(rows, y, sample_weight=weights)
+        del rows
+    data = with_test(Dataset(X, y[rows_drawn]), y, args, features)
+    return make_pipeline(*steps, machine) if steps else machine, data, features, len(y)
+
+
+def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
+    """Rows drawn at random of a table, so many as a share of the memory budget holds, and all labels."""
+    most, rng = resolve_memory_budget() // _SAMPLE_SHARE, np.random.default_rng(0)
+    sample: list[list[NDArray[Any]]] = []  # of each block: the numbers of drawn rows, and their columns
+    whole: dict[int, list[NDArray[Any]]] = {k: [] for k in (layout.target, layout.weight) if k is not None}
+    gaps: dict[int, int] = {}
+    n, held, chance = 0, 0, 1.0
+    for batch in batches:
+        parts = dict(zip(layout.used, batch, strict=True))
+        gaps = {**{k: n + row for k, row in first_gaps({k: parts[k] for k in layout.features}).items()}, **gaps}
+        for k, column in whole.items():
+            column.append(parts[k])
+        own = np.flatnonzero(rng.random(len(batch[0])) < chance)
+        sample.append([own + n, *(parts[k][own] for k in layout.features)])
+        n, held = n + len(batch[0]), held + sum(part.nbytes for part in sample[-1])
+        while held > most and chance > 1e-9:
+            columns = [np.concatenate(column) for column in zip(*sample, strict=True)]
+            kept = rng.random(len(columns[0])) < 0.5
+            sample, chance = [[column[kept] for column in columns]], chance / 2
+            held = sum(part.nbytes for part in sample[0])
+    if not n:
+        raise layout.error("the file has no samples")
+    rows, *drawn = (np.concatenate(column) for column in zip(*sample, strict=True))
+    labels, weights = (np.concatenate(whole[k]) if k in whole else None for k in (layout.target, layout.weight))
+    return _Drawn(dict(zip(layout.features, drawn, strict=True)), rows, labels, weights, gaps)
 
 
 # Samples for known features -------------------------------------------------------------------------------------------
@@ -223,7 +305,7 @@ def read_to_predict(model: Any, args: Namespace) -> Dataset:
     """The samples to predict, with the model's features in its order, and their labels if there are any."""
     features = features_of(model, args.model)
     owner = "the model was trained with"
-    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    steps = steps_of(model)
     if hasattr(steps[-1], "widen"):  # text models of other programs do not say how many columns there were
         owner = "its file names (--n-features adds more)"
     data = read_known(args.data, args, features, owner, unlabelled="keep")
@@ -235,34 +317,18 @@ def features_of(model: Any, path: str) -> Features:
     """The features that a model file describes, or those that its model knows of."""
     if not hasattr(model, "n_features_in_"):
         raise ValueError(f"{path}: its model takes text, not a table: use it in Python, by widemargin.load")
-    n_features, facts = int(model.n_features_in_), read_table_facts(path)
-    try:
-        features = Features(**facts)
-        if _are_valid(features, n_features):
+    n_features = int(model.n_features_in_)
+    with suppress(TypeError):  # no facts, or other ones
+        features = Features(**read_table_facts(path))
+        if features.n_features == n_features:
             return features
-    except TypeError:  # no facts, or other ones
-        pass
     names = getattr(model, "feature_names_in_", None)
     return Features(n_features, None if names is None else [str(name) for name in names])
 
 
-def _are_valid(features: Features, n_features: int) -> bool:
-    """Whether what a file holds can be the facts of a model with so many features."""
-    given: Any = features  # of a file, whatever the declared types are
-    lists = [one for one in (given.names, given.kinds, given.places) if one is not None]
-    return bool(
-        given.n_features == n_features
-        and all(isinstance(one, list) and len(one) == n_features for one in lists)
-        and all(isinstance(name, str) for name in [*(given.names or ()), *(given.kinds or ())])
-        and all(isinstance(k, int) and 0 <= k < given.width for k in given.places or ())
-        and isinstance(given.levels, dict | None)
-        and given.dtype in (None, "float32", "float64")
-    )
-
-
 def read_known(path: str, args: Namespace, features: Features, owner: str, **options: Any) -> Dataset:
     """Samples with known features: of a table by name, or by position where a file or the model has no names."""
-    form, kinds = form_of(path, args), features.kinds or ["number"] * features.n_features
+    form, kinds = args.format or format_of(path), features.kinds or ["number"] * features.n_features
     if form in ARRAYS:
         return _with_columns(path, form, args, features, owner)
     by_name = dict(zip(features.names or (), kinds, strict=False))
@@ -271,58 +337,55 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
         keep, target = _matched(peek, args, features, owner)
         if target is not None and target in keep:
             raise peek.error(f"{peek.describe(target)} is a feature of the model: it cannot be --target")
-        known = dict(zip(keep, kinds, strict=True))
-        source = TableSource(path, table_options(args, target=target, keep=keep, kinds=known, **options), form)
+        options |= {"target": target, "keep": keep, "kinds": dict(zip(keep, kinds, strict=True))}
+        source = TableSource(path, table_options(args, header=peek.has_header, **options), form)
         columns, y, _ = source.read()
-    layout = source.layout
+    gaps, layout = first_gaps(columns), source.layout
+    if gaps and features.kinds and not features.lacks_values:
+        raise _gap_error(source, gaps, "no number was missing in training: fill it in, or leave the row out")
     for place, k in enumerate(keep):
-        column = columns[k]
-        if isinstance(column, Codes):
-            _note_unknown(layout, k, column, (features.levels or {}).get(str(place)), owner)
-        elif features.kinds and not features.lacks_values and np.isnan(column).any():
-            remedy = "no number was missing in training: fill it in, or leave the row out"
-            _refuse_missing(layout, k, column, source.place_of, remedy)
+        if isinstance(columns[k], Codes):
+            _note_unknown(layout, k, columns[k], (features.levels or {}).get(str(place)))
     if peek.names is None or features.names is None:
         warnings.filterwarnings("ignore", "X (does not have valid feature names|has feature names)")
-    named = with_changes(layout, names=None) if features.names is None else layout
-    return Dataset(prepared_frame(named, columns, features.dtype), y)
+    named = replace(layout, names=None) if features.names is None else layout
+    return Dataset(frame_of(named, columns, features.dtype or "float64"), y)
 
 
 def _matched(layout: Layout, args: Namespace, features: Features, owner: str) -> tuple[list[int], int | None]:
     """Positions of the features in a table, and that of its label if it has one."""
-    names, width, n = layout.names, layout.width, features.n_features
+    names, n = layout.names, features.n_features
     label = None if args.target is None else positions_of(layout, [args.target])[0]
     if names is not None and features.names is not None:
-        for name in features.names:
-            if name not in names:
-                reason = f"no column is named {quoted(name)}, which {owner}{suggestion(name, names)}"
-                raise layout.error(reason, layout.line or None)
-        keep = [names.index(name) for name in features.names]
-        if len(set(keep)) < n or any(names.count(name) > 1 for name in features.names):
-            if names != features.names and [name for name in names if name in features.names] != features.names:
-                raise layout.error(_mismatch(sum(name in features.names for name in names), features, owner))
-            keep = [k for k, name in enumerate(names) if name in features.names]
-        others = [k for k in range(width) if k not in keep and names[k] not in (features.columns or ())]
+        if absent := [name for name in features.names if name not in names]:
+            reason = f"no column is named {quoted(absent[0])}, which {owner}{suggestion(absent[0], names)}"
+            raise layout.error(reason, layout.line or None)
+        place_of = {name: place for place, name in enumerate(features.names)}
+        keep = [k for k, name in enumerate(names) if name in place_of]
+        if len(place_of) == len(keep) == n:  # no name stands for two columns
+            keep.sort(key=lambda k: place_of[names[k]])
+        elif [names[k] for k in keep] != features.names:
+            raise layout.error(_mismatch(len(keep), features, owner))
         if label is None and features.target in names:
             label = names.index(str(features.target))
-        return keep, label if label is not None or len(others) != 1 else others[0]
-    places = features.places or list(range(n))
-    position = features.target if isinstance(features.target, int) else None
-    if isinstance(features.target, str) and features.columns:
-        position = features.columns.index(features.target)
-    if width == features.width:
-        return places, label if label is not None else position
-    if position is not None and width == features.width - 1:
+        others = [k for k, name in enumerate(names) if name not in place_of and name not in (features.columns or ())]
+        return keep, others[0] if label is None and len(others) == 1 else label
+    position = features.target
+    if isinstance(position, str):
+        position = features.columns.index(position) if features.columns else None
+    places, free = features.places or list(range(n)), [k for k in range(layout.width) if k != label]
+    if layout.width == features.width:
+        return places, position if label is None else label
+    if position is not None and layout.width == features.width - 1:
         return [k - (k > position) for k in places], None
-    free = [k for k in range(width) if k != label]
     if len(free) == n:
         return free, label
-    if features.kinds is None and label is None and width == n + 1:  # a model of a matrix, or of Python
-        return list(range(n)), n
+    if features.kinds is None and label is None and layout.width == n + 1:  # a model of a matrix, or of Python
+        return free[:-1], n
     raise layout.error(_mismatch(len(free) - (label is None and features.target is not None), features, owner))
 
 
-def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str] | None, owner: str) -> None:
+def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str] | None) -> None:
     """Say on stderr which categories training never saw, and in how many rows."""
     known = set(column.words if levels is None else levels)
     unknown = [code for code, word in enumerate(column.words) if word not in known]
@@ -337,7 +400,7 @@ def _with_columns(path: str, form: str, args: Namespace, features: Features, own
     """Samples of an svmlight file with as many columns as there are features; of an archive, which must have them."""
     wanted = features.n_features
     with config_context(memory_budget=max(resolve_memory_budget(), 8 * wanted)):  # as wide as these is no typo
-        data = _read_arrays(path, form, args, features.dtype)
+        data = _read_arrays(path, args, features.dtype)
     n_found = data.X.shape[1]
     if n_found != wanted and form != "svmlight":
         raise file_error(path, _mismatch(n_found, features, owner))
@@ -350,5 +413,4 @@ def _with_columns(path: str, form: str, args: Namespace, features: Features, own
 
 
 def _mismatch(n_found: int, features: Features, owner: str) -> str:
-    has = owner if owner.endswith("with") else f"but {owner}"
-    return f"{n_found} features, {'but ' if has == owner else ''}{has} {features.n_features}"
+    return f"{n_found} features, but {owner} {features.n_features}"

@@ -23,51 +23,43 @@ _COLOURS = ("#4477aa", "#66ccee", "#228833", "#332288", "#ee6677", "#ccbb44", "#
 
 def demo(args: Namespace) -> int:
     """Train, compare and paint: `widemargin demo`."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.table import Table
     from sklearn.svm import SVC
 
     from widemargin import DCSVMClassifier
 
-    console = Console(highlight=False)
+    console, n = Console(highlight=False), args.n_samples
     may_replace = args.force or args.out == DEMO_PICTURE  # so that the demo runs a second time
     with open_output(args.out, force=may_replace) as file:
-        X, y = load_patches(args.n_samples + 5_000, task=args.task, random_state=args.random_state)
-        console.print(f"{args.n_samples:,} patches of 5 x 5 pixels, {len(patch_classes(args.task))} classes")
+        X, y = load_patches(n + 5_000, task=args.task, random_state=args.random_state)
+        console.print(f"{n:,} patches of 5 x 5 pixels, {len(patch_classes(args.task))} classes")
         # SVC always has an intercept: with one, both solve the same problem.
         ours: dict[str, Any] = {"fit_intercept": True, "verbose": int(sys.stderr.isatty() and not args.quiet)}
         model = DCSVMClassifier(**_MACHINE, **ours, random_state=args.random_state)
-        rows = [_measure("widemargin", model, X, y, args.n_samples)]
+        table = Table("", title=_TITLE.format(**_MACHINE), box=SIMPLE_HEAD, title_justify="left")
+        for heading in ("fit, s", "predict, s", "accuracy", "support vectors"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_row("widemargin", *_measure(model, X, y, n))
         if not args.no_compare:
             with console.status("waiting for scikit-learn's SVC, which shows no progress"):
-                svc = SVC(**_MACHINE, cache_size=1_000)
-                rows.append(_measure("sklearn SVC", svc, X, y, args.n_samples))
-        console.print(_table(rows))
+                table.add_row("sklearn SVC", *_measure(SVC(**_MACHINE, cache_size=1_000), X, y, n))
+        console.print(table)
         with console.status("painting the predictions over the photographs"):
             _paint(model, args.task, file)
     console.print(f"The predictions over the photographs: {os.path.abspath(args.out)}", markup=False, soft_wrap=True)
     return 0
 
 
-def _measure(name: str, model: Any, X: Any, y: Any, n: int) -> list[str]:
-    """A row of the table, of a model fitted on the first n samples."""
+def _measure(model: Any, X: Any, y: Any, n: int) -> list[str]:
+    """The cells of the table for a model fitted on the first n samples."""
     start = time.perf_counter()
     model.fit(X[:n], y[:n])
     fitted = time.perf_counter()
     accuracy = np.mean(model.predict(X[n:]) == y[n:])
     seconds = f"{fitted - start:.2f}", f"{time.perf_counter() - fitted:.2f}"
-    return [name, *seconds, f"{accuracy:.4f}", str(len(model.support_))]
-
-
-def _table(rows: list[list[str]]) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table("", title=_TITLE.format(**_MACHINE), box=SIMPLE_HEAD, title_justify="left")
-    for heading in ("fit, s", "predict, s", "accuracy", "support vectors"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return [*seconds, f"{accuracy:.4f}", str(len(model.support_))]
 
 
 def _paint(model: Any, task: Any, file: BinaryIO) -> None:

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from widemargin.cli.arguments import make_parser
-from widemargin.cli.streams import ClosedStream, ended_by_signals, inputs_as_files, shown, usable_streams
+from widemargin.cli.streams import ended_by_signals, inputs_as_files, make_streams_usable, shown
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit code: 0, or 1 for an error that is not of usage (one line on stderr), or 130 when interrupted before there
         was a result. SystemExit is raised with 2 for wrong usage, 0 after ``--help``, 143 when terminated.
     """
-    with usable_streams(), ended_by_signals():
+    make_streams_usable()
+    with ended_by_signals():
         return _run(_parse(argv))
 
 
@@ -68,18 +69,14 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The parsed arguments. It is a usage error if two of them are standard input, or two standard output."""
     args, unknown = make_parser().parse_known_args(argv)
     if unknown:
-        args.command.error(f"unrecognized arguments: {' '.join(unknown)}{_suggestion(unknown[0], args.command)}")
+        options = [name for action in args.command._actions for name in action.option_strings]
+        near = get_close_matches(unknown[0].partition("=")[0], options, 1) if unknown[0].startswith("-") else []
+        meant = "".join(f" (did you mean {name}?)" for name in near)
+        args.command.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
     for names, what in ((args.inputs, "input"), (args.outputs, "output")):
         if sum(getattr(args, name) == "-" for name in names) > 1:
             args.command.error(f"only one of {', '.join(names)} can be standard {what}")
     return args
-
-
-def _suggestion(unknown: str, command: argparse.ArgumentParser) -> str:
-    """The end of a message: the option with the most similar name, if there is one."""
-    options = [name for action in command._actions for name in action.option_strings]
-    near = get_close_matches(unknown.partition("=")[0], options, 1) if unknown.startswith("-") else []
-    return "".join(f" (did you mean {name}?)" for name in near)
 
 
 def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
@@ -91,27 +88,18 @@ def _checked_files(args: argparse.Namespace) -> AbstractContextManager[None]:
     for path in inputs.values():
         if path != "-" and not glob.glob(path):
             os.stat(path)  # raises the system's error
-    _check_outputs(args, inputs)
+    outputs = {name: path for name in args.outputs if (path := getattr(args, name))}
+    for (name, path), (other, used) in product(outputs.items(), [*inputs.items(), *outputs.items()]):
+        if name != other and "-" not in (path, used) and _is_same_file(path, used):
+            args.command.error(f"{name} and {other} are the same file, {path}")
     if "machines" in args:
-        from widemargin.cli.machines import check_applicable
+        from widemargin.cli.commands import check_applicable
 
-        check_applicable(args.command, args)
-    if not args.outputs and isinstance(sys.stdout, ClosedStream):
-        raise OSError(errno.EBADF, "is closed", "standard output")
+        check_applicable(args)
     return inputs_as_files(args)
 
 
-def _check_outputs(args: argparse.Namespace, inputs: dict[str, str]) -> None:
-    """End with a usage error that names an output which is an input, or another output."""
-    outputs = {name: path for name in args.outputs if (path := getattr(args, name))}
-    for (name, path), (other, used) in product(outputs.items(), [*inputs.items(), *outputs.items()]):
-        if name != other and _is_same_file(path, used):
-            args.command.error(f"{name} and {other} are the same file, {path}")
-
-
 def _is_same_file(path: str, other: str) -> bool:
-    if "-" in (path, other):
-        return False
     if os.path.isfile(path) and os.path.isfile(other):
         return os.path.samefile(path, other)
     return not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)

@@ -1,28 +1,26 @@
-"""Reports: what was trained on what, how good it is, what is in a model file."""
+"""What was trained on what, how good it is, what is in a model file; labels compared with the classes of a model."""
 
 from __future__ import annotations
 
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 import numpy as np
 
-from widemargin._model_files import Summary, load_any
-from widemargin.cli.labels import accuracy, agreement, present_labels, shorten
-from widemargin.cli.machines import names_of
-from widemargin.cli.streams import shown
+from widemargin._model_files import Summary
+from widemargin.cli.streams import note, shown
 from widemargin.datasets import Dataset
-from widemargin.datasets.files import file_error
+from widemargin.datasets.files import escaped, file_error, is_number
 
 _SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
 
 
 def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples: int | None = None) -> None:
-    """Print what was trained on what: a line for each number, with its name. The functions below return such lines."""
+    """Print what was trained on what. The functions below return lines of the report, by their names."""
     machine, n_samples = last_step(model), n_samples or data.X.shape[0]
     classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
     n_support = machine.support_vectors_.shape[0] if hasattr(machine, "support_vectors_") else None
@@ -36,13 +34,19 @@ def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples
         **_quality(args, model, data),
         "model": args.model,
     }
+    print_lines(args, lines)
+
+
+def print_lines(args: Namespace, lines: dict[str, str]) -> None:
+    """Print a line for each number, with its name."""
     for name, text in lines.items():
         print(f"{name:16} {shown(text)}", file=report_stream(args.model))
 
 
 def _prediction(machine: Any) -> dict[str, str]:
-    cost = machine.predictor_.n_operations if hasattr(machine, "predictor_") else None
-    return {} if cost is None else {"prediction": f"{cost:,.1f} inner products per sample"}
+    if not hasattr(machine, "predictor_"):
+        return {}
+    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
 
 
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
@@ -80,13 +84,6 @@ def report_score(model: Any, data: Dataset, predicted: Any) -> None:
         print(f"R2 {r2_score(y, predicted):.4f}", file=sys.stderr)
 
 
-def describe_file(path: str) -> Summary:
-    """The summary of the model in a file, which is loaded for that."""
-    model = load_any(path)
-    with damage_reported(path):
-        return describe(model)
-
-
 def describe(model: Any) -> Summary:
     """Names and values that describe a model, for its file and for `widemargin info`."""
     from widemargin.kernels.functions import WITHOUT_GAMMA
@@ -95,7 +92,7 @@ def describe(model: Any) -> Summary:
     parameters = machine.get_params() | chosen_parameters(machine)
     rows = [("type", type(machine).__name__)]
     if machine is not model:
-        rows.append(("preparation", ", ".join(names_of(model[:-1]))))
+        rows.append(("preparation", ", ".join(names_of(steps_of(model)[:-1]))))
     names = ("kernel", "C", "nu", "epsilon", "gamma", "tol")
     if parameters.get("kernel") in WITHOUT_GAMMA:
         parameters.pop("gamma", None)
@@ -139,9 +136,27 @@ def _gap(machine: Any) -> str:
     return f"{machine.dual_gap_:.3g}{relative}"
 
 
+def names_of(steps: Any) -> list[str]:
+    """The names of the transformers among steps, and in their branches."""
+    found: list[str] = []
+    for step in steps:
+        if hasattr(step, "transformers"):
+            found += names_of(branch for _, branch, _ in step.transformers)
+        elif hasattr(step, "steps"):
+            found += names_of(steps_of(step))
+        elif not isinstance(step, str):
+            found.append(type(step).__name__)
+    return found
+
+
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline; another model is its own only one."""
+    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+
+
 def last_step(model: Any) -> Any:
     """The machine of a pipeline; another model itself."""
-    return model[-1] if hasattr(model, "steps") else model
+    return steps_of(model)[-1]
 
 
 def report_stream(path: str) -> TextIO:
@@ -170,3 +185,104 @@ def errors_naming(path: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise file_error(path, str(error)) from error
+
+
+# Labels ---------------------------------------------------------------------------------------------------------------
+
+
+def as_numbers(path: str, y: Any) -> Any:
+    """Labels for a regression. Raises a ValueError that names the file and the first that is no number."""
+    try:
+        return y if y.dtype.kind in "iuf" else y.astype(np.float64)
+    except ValueError:
+        wrong = next(label for label in y.tolist() if not is_number(str(label)))
+        raise file_error(path, f"its labels must be numbers for --task regression, got {wrong!r}") from None
+
+
+def check_classes(path: str, y: Any) -> None:
+    """Raise a ValueError if labels are numbers with decimals, which are no classes."""
+    decimals = y[y != np.rint(y)] if y.dtype.kind == "f" and np.isfinite(y).all() else y[:0]
+    if len(decimals):
+        first = decimals[0].item()
+        raise file_error(path, f"its labels are numbers, not classes ({first!r}): did you mean --task regression?")
+
+
+def note_rare_classes(y: Any, source: Any) -> None:
+    """Say on stderr which class has a single row, in which line of a table, and if many classes may be quantities."""
+    classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
+    rare, are_numbers = np.flatnonzero(counts == 1), y.dtype.kind in "iuf"
+    if len(rare) == 1:
+        line = source.place_of(int(firsts[rare[0]]))[1] if source else None
+        note(f"class {classes[rare[0]].item()!r} has 1 row{f' (line {line})' if line else ''}: a typo?")
+    elif len(rare):
+        # classes of one row / rows: beyond, labels are rather numbers to be predicted
+        remedy = ": did you mean --task regression?" if are_numbers and len(rare) > 0.5 * len(y) else ""
+        note(f"{len(rare)} classes have 1 row each: {shorten(classes[rare])}{remedy}")
+    elif len(classes) > 30 and are_numbers:
+        note(f"{len(classes)} classes, all whole numbers: if these are quantities, add --task regression")
+
+
+def check_test_labels(path: str, y_test: Any, y: Any) -> None:
+    """Raise a ValueError if no test label is a class of the training data; note on stderr if only some are none.
+
+    Labels that end in a full stop where the training data's do not are an error, too.
+    """
+    found, classes = alike(np.unique(y_test), np.unique(y))
+    unknown = found[~np.isin(found, classes)]
+    if not len(unknown):
+        return
+    names = shorten(map(repr, unknown.tolist()))
+    are_dotted = any(label[-1:] == "." and label[:-1] in set(map(str, classes)) for label in map(str, unknown))
+    if len(unknown) < len(found) and not are_dotted:
+        note(f"{path}: labels that the training data do not have count as errors: {names}")
+        return
+    reason = f"labels that the training data do not have: {names}; their classes are {shorten(classes)}"
+    remedy = "; in this file alone they end in a full stop: remove it" if are_dotted else ""
+    raise file_error(path, reason + remedy)
+
+
+def present_labels(y: Any) -> Any:
+    """Which labels (n,) are not missing: neither NaN nor an empty text."""
+    if y.dtype.kind == "f":
+        return ~np.isnan(y)
+    return y != "" if y.dtype.kind == "U" else np.ones(len(y), dtype=bool)
+
+
+def accuracy(y: Any, predicted: Any) -> float:
+    """The share of equal labels: 1, "1" and "1.0" are."""
+    y, predicted = alike(y, predicted)
+    return float(np.mean(y == predicted))
+
+
+def agreement(y: Any, predicted: Any, classes: Any) -> str:
+    """The accuracy in words, with the number of rows whose label is no class of the model."""
+    y, predicted, classes = alike(y, predicted, classes)
+    unknown = np.unique(y[~np.isin(y, classes)])
+    n_unknown = int(np.isin(y, unknown).sum())
+    if n_unknown == len(y):
+        return f"no accuracy: no label of the data is a class of the model ({shorten(classes)})"
+    right = int((y == predicted).sum())
+    text = f"accuracy {right / len(y):.4f} ({right} of {len(y)} labels agree"
+    if n_unknown:
+        rows = "1 row has a label" if n_unknown == 1 else f"{n_unknown} rows have labels"
+        text += f"; {rows} that the model does not know: {shorten(map(repr, unknown.tolist()))}"
+    return f"{text})"
+
+
+def alike(*labels: Any) -> tuple[Any, ...]:
+    """Arrays of labels as they are; all as text if some are text and some are not: a label that is no number."""
+    are_numbers = {one.dtype.kind in "iufb" for one in labels}
+    return labels if len(are_numbers) == 1 else tuple(map(_as_text, labels))
+
+
+def _as_text(labels: Any) -> Any:
+    """Labels as text, equal numbers alike: "1" for 1, "1" and "1.0"."""
+    texts, places = np.unique(labels.astype(str), return_inverse=True)
+    plain = [f"{float(text):.15g}" if is_number(text) else text for text in texts.tolist()]
+    return np.array(plain)[places]
+
+
+def shorten(values: Iterable[Any], most: int = 12) -> str:
+    """The first values in one line, control characters as escape sequences, and the number of all."""
+    texts = [escaped(str(value)) for value in values]
+    return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")

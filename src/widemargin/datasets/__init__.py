@@ -3,24 +3,20 @@
 ::
 
     tables      load_table: a file, a folder or a pattern of any format, as a frame and labels
-    layouts     what the columns of a table are, decided on its first rows
+    layouts     what the columns of a table are, decided on its first rows; what errors say
     columns     cells converted strictly, collected within the memory budget; labels; frames
-    rows        delimited text, JSON lines, spreadsheets: rows with the numbers of their lines
+    rows, arff  rows of text with the numbers of their lines: delimited, JSON lines, spreadsheets; ARFF
     arrow       what pyarrow reads: delimited text with declared types, Parquet, Arrow
-    arff        ARFF files: declared columns
-    svmlight    load_svmlight: "label index:value ..." lines; which columns float32 would round away
-    archives    load_npz, load_benchmark: NumPy archives, never unpickled
-    compressed  opening files, compressed ones without expanding them beyond a bound
-    files       Dataset; numbers and labels in text; errors that name the file and the line
+    arrays      load_svmlight, load_npz, load_benchmark: NumPy archives, never unpickled; what float32 would round
+    files       Dataset; compressed files within a bound; numbers and labels in text; errors with file and line
     patches     load_patches, load_photo, photo_patches: bundled, offline, deterministic
 
 No reader executes anything that a file contains.
 """
 
-from widemargin.datasets.archives import load_benchmark, load_npz
+from widemargin.datasets.arrays import load_benchmark, load_npz, load_svmlight
 from widemargin.datasets.files import Dataset
 from widemargin.datasets.patches import PatchGrid, load_patches, load_photo, patch_classes, photo_patches
-from widemargin.datasets.svmlight import load_svmlight
 from widemargin.datasets.tables import load_table
 
 __all__ = [

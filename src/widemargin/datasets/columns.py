@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -11,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.datasets.files import is_number, labels_of, merged_labels, quoted
+from widemargin.datasets.files import is_exact, is_number, labels_of, merged_labels, quoted
 from widemargin.datasets.layouts import (
+    BEYOND,
     BOOLEANS,
     CATEGORY,
     DATE,
@@ -23,9 +25,9 @@ from widemargin.datasets.layouts import (
     Layout,
     Row,
     TableOptions,
-    check_whole,
     refusal,
     remedy,
+    too_long,
 )
 
 _BLOCK_CELLS = 100_000
@@ -101,13 +103,14 @@ def _value(layout: Layout, position: int, line: int, cell: Cell, options: TableO
                 return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
             except ValueError:
                 pass
-        raise layout.error(f"{layout.describe(position)} is {quoted(text)}, which is not a date", line)
+        raise layout.error(f"{layout.describe(position)} is {quoted(text)}, no date: write it as 2026-11-27", line)
     if text in BOOLEANS and kind != NUMBER:
         return BOOLEANS[text]
     plain = options.plain(text)
     if not is_number(plain) or kind != NUMBER:
         raise refusal(layout, position, line, text, options)
-    check_whole(layout, position, line, plain)
+    if not is_exact(plain):
+        raise too_long(layout, position, line, plain)
     return float(plain)
 
 
@@ -176,32 +179,27 @@ def _lost_digits(layout: Layout, position: int, column: Column) -> list[str]:
     """
     if isinstance(column, Codes):
         is_lost = any("e+" in word.lower() and is_number(word) and abs(float(word)) >= 2**53 for word in column.words)
-    elif column.dtype.kind == "f":
-        is_lost = largest_size(column) >= 2**53 and _are_whole(column)
     else:
-        is_lost = False
-    lost = "has whole numbers beyond 2**53, of which numbers of 64 bits keep 16 digits, and spreadsheets 15"
-    return [f"{layout.describe(position)} {lost}: ids must be saved as text"] if is_lost else []
+        is_lost = column.dtype.kind == "f" and largest_size(column) >= 2**53 and _are_whole(column)
+    lost = f"{layout.describe(position)} has whole numbers {BEYOND}, and spreadsheets 15: ids must be saved as text"
+    return [lost] if is_lost else []
 
 
 def _are_whole(column: NDArray[np.float64]) -> bool:
     return bool(((column == np.rint(column)) | np.isnan(column)).all())
 
 
-class MissingLabelError(Exception):
-    """The number of the first row that has no label."""
-
-
-def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[Any, Any, list[str]]:
-    """Labels; which rows are kept, if not all; and what is to be said."""
+def labels_in(
+    layout: Layout, column: Column, options: TableOptions, error_at: Callable[[int, str], ValueError]
+) -> tuple[Any, Any, list[str]]:
+    """Labels; which rows are kept, if not all; and what is to be said. `error_at` makes the error of a row."""
     assert layout.target is not None
     notes = _lost_digits(layout, layout.target, column)
     if isinstance(column, Codes):
         plain = list(map(options.plain, column.words))
         words = [number if is_number(number) else word for number, word in zip(plain, column.words, strict=True)]
-        are_numbers = any(map(is_number, words)) and all(
-            is_number(word) or options.is_missing(word, number=True) for word in words
-        )
+        others = [word for word in words if not is_number(word)]
+        are_numbers = len(others) < len(words) and all(options.is_missing(word, number=True) for word in others)
         minus = None if "+" in words else "-"
         is_label = [word != minus and not options.is_missing(word, number=are_numbers) for word in column.words]
         words = [word for word, own in zip(words, is_label, strict=True) if own]
@@ -221,7 +219,8 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
     if not n_missing:
         return present, None, notes
     if options.unlabelled == "raise":
-        raise MissingLabelError(int(np.argmin(has_label)))
+        reason = "the label is missing; --unlabelled drop, or unlabelled='drop', leaves such rows out"
+        raise error_at(int(np.argmin(has_label)), reason)
     if options.unlabelled == "keep":
         if not len(present):
             return None, None, notes
@@ -234,18 +233,35 @@ def labels_in(layout: Layout, column: Column, options: TableOptions) -> tuple[An
     return present, has_label, [*notes, f"rows without a label, left out: {n_missing}"]
 
 
-def frame_of(layout: Layout, columns: dict[int, Column]) -> Any:
-    """The features as a pandas frame; without pandas as an array, of objects if some are no numbers."""
+def first_gaps(columns: dict[int, Column]) -> dict[int, int]:
+    """The columns of numbers that lack values, and the first row of each that lacks one."""
+    gaps = {k: np.isnan(c) for k, c in columns.items() if not isinstance(c, Codes) and c.dtype.kind == "f"}
+    return {k: int(np.argmax(is_gap)) for k, is_gap in gaps.items() if is_gap.any()}
+
+
+def frame_of(layout: Layout, columns: dict[int, Column], dtype: str | None = None) -> Any:
+    """The features as a pandas frame; without pandas as an array, of objects if some are no numbers.
+
+    With a dtype, that of all numbers, columns without categories become one block: an array, if they have no names.
+    """
     features = [columns.pop(k) for k in layout.features]
-    only_numbers = all(not isinstance(column, Codes) and column.dtype.kind == "f" for column in features)
-    try:
-        import pandas
-    except ImportError:
-        return np.column_stack(features if only_numbers else list(map(_objects, features)))
+    is_matrix = all(not isinstance(column, Codes) and column.dtype.kind == "f" for column in features)
+    block: Any = np.empty((len(features[0]), len(features)), dtype=dtype) if is_matrix and dtype else None
+    for place, column in enumerate(features):
+        if dtype and not isinstance(column, Codes):
+            with np.errstate(over="ignore"):
+                features[place] = column.astype(dtype, copy=False)
+        if block is not None:
+            block[:, place], features[place] = features[place], None
+    if find_spec("pandas") is None or (block is not None and layout.names is None):
+        columns_of_any = features if is_matrix else map(_objects, features)
+        return np.column_stack(list(columns_of_any)) if block is None else block
+    import pandas
+
     for place, column in enumerate(features):
         if isinstance(column, Codes):
             features[place] = pandas.Categorical.from_codes(column.codes, column.words)
-    frame = pandas.DataFrame(dict(enumerate(features)), copy=False)
+    frame = pandas.DataFrame(dict(enumerate(features)) if block is None else block, copy=False)
     if layout.names is not None:
         frame.columns = pandas.Index([layout.names[k] for k in layout.features])
     return frame

@@ -1,11 +1,19 @@
-"""`Dataset`; numbers and labels in text; errors that name the file and the line."""
+"""`Dataset`; files, compressed ones within a bound, and errors that name them; numbers and labels in text."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import re
-from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +23,8 @@ FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"([+-]?[0-9]+)(\.0*)?")
+_MOST_EXPANDED = 200  # expanded / compressed bytes
+_ALWAYS_EXPANDED = 2**28  # bytes, however small the file
 # what text models of other programs begin with, and the format, of which `interchange.read` has the reader
 MODEL_STARTS = {
     b"svm_type": "LIBSVM",
@@ -121,3 +131,104 @@ def with_short_indices(X: Any) -> Any:
     short = get_index_dtype(maxval=max(X.nnz, *X.shape))
     parts = (X.data, X.indices.astype(short, copy=False), X.indptr.astype(short, copy=False))
     return csr_matrix(parts, shape=X.shape)
+
+
+# Files, plain and compressed ------------------------------------------------------------------------------------------
+
+
+def compression_of(path: PathLike) -> str:
+    """The suffix of a compressed file, in small letters; empty for another file."""
+    suffix = Path(path).suffix.lower()
+    return suffix if suffix in _OPENERS else ""
+
+
+def most_expanded(compressed: int) -> int:
+    """The number of bytes to which a file of this size may expand: 256 MiB, or 200 times as many."""
+    return max(_ALWAYS_EXPANDED, _MOST_EXPANDED * compressed)
+
+
+def check_expansion(path: PathLike, expanded: int, compressed: int, remedy: str = "decompress it first") -> None:
+    """Raise a ValueError that names the file, and what to do, if it expands to more bytes than it may."""
+    limit = most_expanded(compressed)
+    if expanded > limit:
+        reason = f"expands to more than {limit:,} bytes, the larger of 256 MiB and {_MOST_EXPANDED} times its size"
+        raise file_error(path, f"{reason}: {remedy}")
+
+
+def check_archive(path: PathLike, remedy: str) -> bool:
+    """Whether a file is a zip archive, none that expands to more bytes than it may."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        check_expansion(path, sum(member.file_size for member in archive.infolist()), os.stat(path).st_size, remedy)
+    return True
+
+
+@contextmanager
+def opened(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes: plain, ``.gz``, ``.bz2``, ``.xz``, ``.zst``, or the one file of a ``.zip``.
+
+    A ValueError, also in the body of the ``with``, names a file whose compression turns out truncated or damaged, or
+    which expands to far more than its size.
+    """
+    suffix = compression_of(path)
+    if not suffix:
+        with open(path, "rb") as file:
+            yield file
+        return
+    try:
+        with _OPENERS[suffix](path) as expanded, io.BufferedReader(_Bounded(path, expanded), 2**18) as buffered:
+            yield cast(BinaryIO, buffered)
+    except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system; damage has no number
+            raise
+        raise file_error(path, f"truncated or damaged {suffix} file ({error})") from error
+
+
+class _Bounded(io.RawIOBase):
+    """The expanded bytes of a file, up to the limit of `check_expansion`."""
+
+    def __init__(self, path: PathLike, expanded: BinaryIO) -> None:
+        self._path, self._expanded = path, expanded
+        self._size, self._n_read = os.stat(path).st_size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._expanded.read(len(buffer))
+        self._n_read += len(data)
+        check_expansion(self._path, self._n_read, self._size)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@contextmanager
+def _open_zip(path: PathLike) -> Iterator[Any]:
+    with zipfile.ZipFile(path) as archive:
+        members = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
+        if len(members) != 1 or members[0].flag_bits & 1:
+            found = ", ".join(quoted(one.filename) for one in members[:5])
+            raise file_error(path, f"must hold one file that is not encrypted, but has {found}: unpack it first")
+        with archive.open(members[0]) as file:
+            yield file
+
+
+def _open_zstandard(path: PathLike) -> Any:
+    """By pyarrow: the package zstandard takes the end of a truncated file for its end."""
+    try:
+        import pyarrow
+    except ImportError:
+        reason = "Zstandard files need pyarrow: pip install widemargin[tables], or decompress the file by zstd -d"
+        raise file_error(path, reason) from None
+    return pyarrow.input_stream(os.fspath(path), compression="zstd")
+
+
+_OPENERS: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".lzma": lzma.open,
+    ".zip": _open_zip,
+    ".zst": _open_zstandard,
+}

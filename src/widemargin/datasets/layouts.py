@@ -9,13 +9,14 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_exact, is_number, quoted
+from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_number, quoted
 
 Names: TypeAlias = "Sequence[int | str]"
 Cell: TypeAlias = "str | None"  # None: a missing value of a format that has them
 Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 
 NUMBER, BOOLEAN, DATE, CATEGORY, LABEL = "number", "boolean", "date", "category", "label"
+BEYOND = "beyond 2**53, of which numbers of 64 bits keep 16 digits"
 _LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
 _HEADER_ROWS = 1_000  # that the first one is compared with
 _LEAST_YEAR = 1800  # that a header may have
@@ -127,36 +128,30 @@ def decide(path: PathLike, head: list[Row], options: TableOptions, names: list[s
     """The layout of a table from its first rows; `names` come from elsewhere than a row, such as a comment."""
     if not head:
         raise file_error(path, "the file is empty")
-    line, first = head[0]
-    has_row_names = (
-        len(head) > 1
-        and all(len(row) == len(first) + 1 for _, row in head[1:])
-        and len({row[0] for _, row in head[1:]}) == len(head) - 1
-    )
-    width = len(first) + has_row_names
-    layout = Layout(str(path), line, width)
-    if options.target is not None and len(first) < 2:
-        second = len(head[1][1]) if len(head) > 1 else 1
+    (line, first), below = head[0], [row for _, row in head[1:]]
+    width, cells = len(first), [cell.strip() if cell else "" for cell in first]
+    has_row_names = all(len(row) == width + 1 for row in below) and len({row[0] for row in below}) == len(below) > 0
+    layout = Layout(str(path), line, width + has_row_names)
+    if options.target is not None and width < 2:
+        second = len(below[0]) if below else 1
         if second > 1:
             raise layout.error(f"1 field where the next row has {second}: a title? Remove the line", line)
         reason = "one column only: is the delimiter none of comma, semicolon, tab, | and blanks?"
         raise layout.error(f"{reason} --delimiter, or delimiter=, names it", line)
-    cells = [cell.strip() if cell else "" for cell in first]
     if has_row_names:
-        layout = replace(layout, names=["", *cells], has_header=True)
         note = "the header is one field shorter than the rows: the first column, row names, was dropped"
-        return place(replace(layout, notes=(note,)), options, head[1:], dropped=(0,))
+        layout = replace(layout, names=["", *cells], has_header=True, notes=(note,))
+        return place(layout, options, head[1:], dropped=(0,))
     if names is not None:
         return place(replace(layout, names=names), options, head)
-    named = replace(layout, names=cells, has_header=True)
-    wanted = [options.target, *options.drop, *options.text]
-    asked = options.header is True or any(isinstance(one, str) for one in wanted)
     known = [name for name in options.kinds or () if isinstance(name, str)]
-    if asked or (options.header == "auto" and (known and set(known) <= set(cells))):
-        return place(named, options, head[1:])
-    has_header, note = (False, "") if options.header is False else _has_header(head, layout, options)
-    noted = replace(named if has_header else layout, notes=(note,) if note else ())
-    return place(noted, options, head[int(has_header) :])
+    wanted = [options.target, *options.drop, *options.text]
+    has_header, note = options.header is True or any(isinstance(one, str) for one in wanted), ""
+    if options.header == "auto" and not has_header:
+        is_known = bool(known) and set(known) <= set(cells)
+        has_header, note = (True, "") if is_known else _has_header(head, layout, options)
+    layout = replace(layout, names=cells if has_header else None, has_header=has_header, notes=(note,) if note else ())
+    return place(layout, options, head[int(has_header) :])
 
 
 def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Sequence[int] = ()) -> Layout:
@@ -180,10 +175,11 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
     for key, kind in (options.kinds or {}).items():
         if not isinstance(key, str) or (layout.names and key in layout.names):
             kinds.update(dict.fromkeys(positions_of(layout, [key]), kind))
-    columns = {k: [(line, row[k]) for line, row in head if len(row) == layout.width] for k in layout.used}
+    whole = [(line, row) for line, row in head if len(row) == layout.width]
+    columns = {k: [(line, row[k]) for line, row in whole] for k in layout.used}
     for k, cells in columns.items():
         if k == target and kinds.get(k) != NUMBER:
-            kinds[k] = layout.kinds.get(k) or _label_kind([cell for _, cell in cells], options)
+            kinds[k] = layout.kinds.get(k) or _label_kind(_present((cell for _, cell in cells), options), options)
         elif k not in kinds:
             is_open = options.kinds is None
             kinds[k] = layout.kinds.get(k) or (_kind(layout, k, cells, options) if is_open else CATEGORY)
@@ -194,30 +190,42 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
     return replace(layout, kinds={k: kinds[k] for k in layout.used}, notes=notes)
 
 
-def _label_kind(cells: list[Cell], options: TableOptions) -> str:
+def _present(cells: Iterable[Cell], options: TableOptions) -> list[str]:
+    """The cells that are not missing."""
+    stripped = (cell.strip() for cell in cells if cell is not None)
+    return [cell for cell in stripped if not options.is_missing(cell, number=True)]
+
+
+def _form(cells: list[str], options: TableOptions) -> str:
+    """What all of these cells are: NUMBER, BOOLEAN or DATE; empty for others, and for none."""
+    if cells and all(is_number(options.plain(cell)) for cell in cells):
+        return NUMBER
+    if cells and all(cell in BOOLEANS for cell in cells):
+        return BOOLEAN
+    return DATE if cells and all(map(ISO_DATE.fullmatch, cells)) else ""
+
+
+def _label_kind(present: list[str], options: TableOptions) -> str:
     """Numbers with decimals are read as such; all others as text, which `labels_of` makes numbers if they are."""
-    present = [options.plain(cell.strip()) for cell in cells if cell and not options.is_missing(cell.strip())]
-    are_numbers = present and all(map(is_number, present)) and any("." in cell for cell in present)
-    return NUMBER if are_numbers and len(set(present)) > len(present) / 2 and len(present) > 20 else LABEL
+    are_many = len(present) > 20 and len(set(present)) > len(present) / 2
+    has_decimals = are_many and any(options.decimal in cell for cell in present)
+    return NUMBER if has_decimals and _form(present, options) == NUMBER else LABEL
 
 
 def _kind(layout: Layout, position: int, cells: list[tuple[int, Cell]], options: TableOptions) -> str:
     """What a column of a table is, by its first cells; a ValueError if that would be a guess."""
-    stripped = [(line, cell.strip()) for line, cell in cells if cell is not None]
-    present = [(line, cell) for line, cell in stripped if not options.is_missing(cell, number=True)]
-    others = [(line, cell) for line, cell in present if not is_number(options.plain(cell))]
-    if not others:
-        return (
-            NUMBER if present or all(cell in MISSING or cell in options.missing for _, cell in stripped) else CATEGORY
-        )
-    if all(cell in BOOLEANS for _, cell in present):
-        return BOOLEAN
-    if all(ISO_DATE.fullmatch(cell) for _, cell in present):
-        return DATE
-    line, cell = next(((line, cell) for line, cell in others if remedy(cell, options)), others[0])
-    n_numbers = sum(is_number(options.plain(cell)) or bool(_INFINITE.fullmatch(cell)) for _, cell in present)
-    if remedy(cell, options) or n_numbers >= _LEAST_NUMBERS * len(present):
-        raise refusal(layout, position, line, cell, options)
+    present = _present((cell for _, cell in cells), options)
+    if form := _form(present, options):
+        return form
+    if not present:
+        are_missing = all(cell is None or cell.strip() in MISSING | {*options.missing} for _, cell in cells)
+        return NUMBER if are_missing else CATEGORY
+    others = [cell for cell in present if not is_number(options.plain(cell))]
+    worst = next((cell for cell in others if remedy(cell, options)), others[0])
+    n_numbers = len(present) - len(others) + sum(bool(_INFINITE.fullmatch(cell)) for cell in others)
+    if remedy(worst, options) or n_numbers >= _LEAST_NUMBERS * len(present):
+        line = next(line for line, cell in cells if cell and cell.strip() == worst)
+        raise refusal(layout, position, line, worst, options)
     return CATEGORY
 
 
@@ -256,17 +264,14 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
     is_sample: list[int] = []  # numbers above numbers
     is_repeated: list[int] = []  # words that stand below, too
     for k, cell in enumerate(first):
-        text = (cell or "").strip()
-        values = [value.strip() for row in below if (value := row[k]) is not None]
-        present = [value for value in values if not options.is_missing(value, number=True)]
-        is_numeric = bool(present) and all(is_number(options.plain(value)) for value in present)
-        is_date = bool(present) and all(ISO_DATE.fullmatch(value) for value in present)
+        text, present = (cell or "").strip(), _present((row[k] for row in below), options)
+        own, form = _form([text], options), _form(present, options)
         if options.is_missing(text):
             continue
-        if is_number(options.plain(text)):
-            is_sample += [k] if is_numeric or not present else []
-        elif is_numeric or is_date or (present and all(value in BOOLEANS for value in present)):
-            (is_sample if ISO_DATE.fullmatch(text) or text in BOOLEANS else is_name).append(k)
+        if own == NUMBER:
+            is_sample += [k] if form == NUMBER or not present else []
+        elif form:
+            (is_sample if own else is_name).append(k)
         elif text in present:
             is_repeated.append(k)
     features = [k for k in range(layout.width) if k != target]
@@ -282,15 +287,11 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
             is_name += features
     if is_name and is_sample and below:
         cells = ", ".join(quoted(first[k] or "") for k in (is_name[0], is_sample[-1]))
-        raise layout.error(
-            f"is the first row a header ({cells})? --header yes or no, or header=True or False", layout.line
-        )
-    is_sample += is_repeated
-    if is_name or is_sample or not below:
-        has_text = any(not is_number(options.plain((first[k] or "").strip())) for k in features)
-        return bool(is_name) or (not is_sample and has_text), ""
-    if all(is_number(options.plain((first[k] or "").strip())) for k in features):
-        return False, ""
+        reason = f"is the first row a header ({cells})? --header yes or no, or header=True or False"
+        raise layout.error(reason, layout.line)
+    are_numbers = _form([(first[k] or "").strip() for k in features], options) == NUMBER
+    if is_name or is_sample or is_repeated or not below or are_numbers:
+        return bool(is_name) or not (is_sample or is_repeated or are_numbers), ""
     note = "no column is one of numbers: the first row was taken for the header; --header no, or header=False"
     has_word = any(cell and re.fullmatch(r"[^\W\d]\w{2,}", cell.strip()) for cell in first)
     return True, "" if has_word else note
@@ -311,8 +312,8 @@ def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> 
     return is_progression(first) and not any(map(is_progression, below[:5]))
 
 
-def check_whole(layout: Layout, position: int, line: int, cell: str) -> None:
-    """Raise a ValueError if a whole number has more digits than float64 keeps."""
-    if not is_exact(cell):
-        reason = f"{layout.describe(position)} is {quoted(cell)}, of which a number of 64 bits keeps 16 digits"
-        raise layout.error(f"{reason}: an id? --drop, or drop=, leaves it out; --one-hot, or text=, keeps it", line)
+def too_long(layout: Layout, position: int, line: int | None = None, cell: str | None = None) -> ValueError:
+    """The error of a whole number that has more digits than float64 keeps."""
+    what = "has whole numbers" if cell is None else f"is {quoted(cell)}, a whole number"
+    remedy = "an id? --drop, or drop=, leaves it out; --one-hot, or text=, keeps it"
+    return layout.error(f"{layout.describe(position)} {what} {BEYOND}: {remedy}", line)

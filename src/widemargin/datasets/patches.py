@@ -1,9 +1,8 @@
 """Colour patches of the two photographs that scikit-learn ships: real data, offline, up to half a million.
 
 Two tasks: "which photograph is this patch from?" (two classes) and "which photograph, and which quadrant of it?"
-(eight classes). With 20,000 training patches of 5 x 5 pixels an exact kernel SVM (C=8, RBF, gamma=1) gets about 99 %
-and 72 % of other patches right. Patches overlap, so a test patch often shares pixels with training patches: the
-task is to interpolate within these photographs, not to recognise new ones.
+(eight). Patches overlap, so a test patch often shares pixels with training patches: the task is to interpolate within
+these photographs, not to recognise new ones.
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ class PatchGrid(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray of shape (n_rows * n_columns, size * size * 3), float32
-        The patches, scaled to [0, 1], in the order of the grid's rows.
-    y : ndarray of shape (n_rows * n_columns,), int64
-        Their labels, as of `load_patches`.
+    X, y : ndarray of shape (n_rows * n_columns, size * size * 3), float32, and (n_rows * n_columns,), int64
+        The patches and their labels, as of `load_patches`, in the order of the grid's rows.
     shape : tuple (n_rows, n_columns)
         The grid: ``labels.reshape(shape)`` is a picture of the predictions.
     image : ndarray of shape (height, width, 3), uint8
@@ -76,13 +73,6 @@ def load_patches(
     coordinates : ndarray of shape (n_samples, 3), int64
         Photograph, row and column of the upper left pixel. Only with `return_coordinates`.
 
-    Raises
-    ------
-    ImportError
-        If pillow, which reads photographs, is not installed.
-    ValueError
-        If there are fewer patches, or none of that size, or no such task.
-
     Examples
     --------
     >>> X, y = load_patches(1000)
@@ -112,8 +102,6 @@ def patch_classes(task: _Task = "photo") -> tuple[str, ...]:
 
     Examples
     --------
-    >>> patch_classes()
-    ('china', 'flower')
     >>> patch_classes("quadrant")[5]
     'flower, top right'
     """
@@ -122,12 +110,7 @@ def patch_classes(task: _Task = "photo") -> tuple[str, ...]:
 
 
 def load_photo(photo: Literal["china", "flower"]) -> NDArray[np.uint8]:
-    """Load one of the two photographs.
-
-    Returns
-    -------
-    ndarray of shape (427, 640, 3), uint8
-    """
+    """Load one of the two photographs, an ndarray of shape (427, 640, 3), uint8."""
     if photo not in _PHOTOS:
         raise ValueError(f"photo must be 'china' or 'flower', not {photo!r}")
     return _photos()[_PHOTOS.index(photo)].copy()

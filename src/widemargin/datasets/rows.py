@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple, TextIO
 
-from widemargin.datasets.compressed import check_expansion, opened
-from widemargin.datasets.files import PathLike, file_error, quoted
+from widemargin.datasets.files import PathLike, check_archive, file_error, opened, quoted
 from widemargin.datasets.layouts import Cell, Row
 
 _MARKS = "\t;,|"
@@ -28,7 +27,7 @@ class Dialect(NamedTuple):
     delimiter: str  # a blank stands for any number of blanks and tabs
     n_skipped: int  # lines before the first row: blank ones, comments, "sep=;"
     names: list[str] | None  # of the columns, where the last comment has as many fields as the rows
-    has_last: bool  # lines end with a delimiter, after which there is no field
+    full_width: int  # number of fields of rows that end with a delimiter, after which there is no field; or 0
 
 
 @contextmanager
@@ -37,57 +36,43 @@ def opened_text(path: PathLike) -> Iterator[TextIO]:
     with opened(path) as file:
         head = file.peek(2)[:2] if hasattr(file, "peek") else b""
         encoding = "utf-16" if head in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"
+        limit = csv.field_size_limit(2**31 - 1)
         try:
             with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
                 yield text
         except UnicodeDecodeError as error:
             reason = f"not a text file in UTF-8 ({error.reason} at byte {error.start} of a part of it): save it as such"
             raise file_error(path, reason) from error
-
-
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    old = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(old)
+        finally:
+            csv.field_size_limit(limit)
 
 
 def dialect_of(path: PathLike, delimiter: str | None) -> Dialect:
     """The dialect of a file, by its first lines."""
-    with opened_text(path) as text, _long_fields():
-        lines, comments, n_skipped = iter(text), [], 0
-        for line in lines:
+    head: list[str] = []
+    with opened_text(path) as text:
+        comments, n_skipped = [], 0
+        for line in text:
             declared = _SEPARATOR_LINE.fullmatch(line)
             if line.strip() and not line.startswith("#") and not declared:
-                head = [line, *islice(lines, _HEAD_LINES)]
+                head = [line, *islice(text, _HEAD_LINES)]
                 break
             delimiter = delimiter or (declared[1] if declared else None)
             comments += [line[1:].strip()] if line.startswith("#") else []
             n_skipped += 1
-        else:
-            head = []
-        if not head and comments:  # nothing but a header in a comment
-            return Dialect(delimiter or ",", n_skipped, None, False)
         delimiter = delimiter or _delimiter_of(head)
         try:
             rows = [row for row in _fields(head, delimiter) if row and (len(row) > 1 or row[0].strip())]
-        except csv.Error:
-            rows = []
-        width = len(rows[0]) if rows else 0
-        names = next(_fields(comments[-1:], delimiter), None) if comments else None
-        names = names if names and len(names) == width > 1 and len(set(names)) == width else None
-        below = rows[1:] or rows
-        ends = [row[-1].strip() == "" for row in below]
-        first = rows[0] if rows else []
-        has_last = (
-            len(rows) > 1
-            and len(below[0]) > 1
-            and all(ends)
-            and (len(first) == len(below[0]) - 1 or (len(first) == len(below[0]) and not first[-1].strip()))
-        )
-    return Dialect(delimiter, n_skipped, names, has_last)
+            names = next(_fields(comments[-1:], delimiter), None)
+        except csv.Error:  # which `delimited_rows` names
+            rows, names = [], None
+    first, below = rows[0] if rows else [], rows[1:]
+    if not names or not len(names) == len(set(names)) == len(first) > 1:
+        names = None
+    width = len(below[0]) if below else 0
+    ends = [*below, first] if len(first) == width else below if len(first) == width - 1 else []
+    has_last = width > 1 and ends and not any(row[-1].strip() for row in ends)
+    return Dialect(delimiter, n_skipped, names, width if has_last else 0)
 
 
 def _fields(lines: Iterable[str], delimiter: str, *, strict: bool = True) -> Any:
@@ -112,30 +97,22 @@ def _delimiter_of(head: list[str]) -> str:
 
 def delimited_rows(path: PathLike, dialect: Dialect) -> Iterator[Row]:
     """The rows of delimited text that are not blank."""
-    with opened_text(path) as text, _long_fields():
+    with opened_text(path) as text:
         for _ in range(dialect.n_skipped):
             next(text)
-        reader, width = _fields(text, dialect.delimiter), 0
-        start = 0
+        reader, end = _fields(text, dialect.delimiter), dialect.n_skipped
         try:
             for row in reader:
-                line, start = start, reader.line_num
-                if not row or (len(row) == 1 and not row[0].strip()):
-                    continue
-                if dialect.has_last and width == 0 and row[-1].strip():
-                    width = len(row) + 1  # the names have no last delimiter
-                width = width or len(row)
-                if dialect.has_last and len(row) == width and not row[-1].strip():
+                end = dialect.n_skipped + reader.line_num
+                if row and len(row) == dialect.full_width and not row[-1].strip():
                     row.pop()
-                yield dialect.n_skipped + reader.line_num, row
+                if len(row) > 1 or (row and row[0].strip()):
+                    yield end, row
         except csv.Error as error:
-            line = dialect.n_skipped + start + 1
+            reason = f"not delimited text ({error})"
             if "unexpected end" in str(error) or "expected after" in str(error):
-                reason = (
-                    "a quote that is opened in this row is not closed where its field ends: double quotes within quotes"
-                )
-                raise file_error(path, reason, line) from error
-            raise file_error(path, f"not delimited text ({error})", line) from error
+                reason = "a quote that is opened in this row is not closed where its field ends: double inner quotes"
+            raise file_error(path, reason, end + 1) from error
 
 
 def json_rows(path: PathLike) -> Iterator[Row]:
@@ -188,12 +165,7 @@ def sheet_rows(path: PathLike) -> Iterator[Row]:
         import python_calamine
     except ImportError:
         raise file_error(path, "spreadsheets need python-calamine: pip install widemargin[tables]") from None
-    import zipfile
-
-    with open(path, "rb") as file:
-        if zipfile.is_zipfile(file):
-            with zipfile.ZipFile(file) as archive:
-                check_expansion(path, sum(m.file_size for m in archive.infolist()), file.seek(0, 2), "save it as .csv")
+    check_archive(path, "save it as .csv")
     try:
         book = python_calamine.CalamineWorkbook.from_path(str(path))
         sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names}

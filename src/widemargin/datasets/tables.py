@@ -19,21 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._output_files import NamedOutput
-from widemargin.datasets.archives import load_npz
 from widemargin.datasets.arff import ArffFile
-from widemargin.datasets.arrow import (
-    ArrowFiles,
-    DeclinedError,
-    delimited_batches,
-    folders_of,
-    has_pyarrow,
-    release_blocks,
-)
+from widemargin.datasets.arrays import load_npz, load_svmlight
+from widemargin.datasets.arrow import ArrowFile, DeclinedError, delimited_batches, has_pyarrow, release_blocks
 from widemargin.datasets.columns import (
     Batch,
     Codes,
     Column,
-    MissingLabelError,
     Words,
     collect,
     converted,
@@ -42,36 +34,32 @@ from widemargin.datasets.columns import (
     noteworthy,
     take_rows,
 )
-from widemargin.datasets.compressed import compression_of, member_of
-from widemargin.datasets.files import PathLike, file_error, is_read_once
-from widemargin.datasets.layouts import CATEGORY, LABEL, Layout, Names, Row, TableOptions, decide
+from widemargin.datasets.files import PathLike, compression_of, file_error, is_read_once
+from widemargin.datasets.layouts import CATEGORY, LABEL, Names, Row, TableOptions, decide
 from widemargin.datasets.rows import delimited_rows, dialect_of, json_rows, sheet_rows
-from widemargin.datasets.svmlight import load_svmlight
 
 T = TypeVar("T")
 
-FORMATS = ("csv", "arff", "json", "parquet", "arrow", "xlsx", "npz", "svmlight")
+FORMATS = {  # and the suffixes of each; files of any other suffix, or none, are svmlight's: a9a, a9a.t, letter.scale
+    "csv": (".csv", ".tsv", ".tab", ".dat"),
+    "arff": (".arff",),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".feather", ".arrow", ".ipc"),
+    "xlsx": (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"),
+    "npz": (".npz",),
+    "svmlight": (),
+}
 ARRAYS = ("npz", "svmlight")  # formats of matrices, not of tables
-_HEAD_ROWS, _HEAD_CELLS = 10_000, 200_000  # on which a layout is decided
-_LEAST_BYTES = 2**18  # of a text for pyarrow, whose import takes longer than to read a shorter one
-_FORMAT_OF = {
-    **dict.fromkeys((".csv", ".tsv", ".tab", ".dat"), "csv"),
-    ".arff": "arff",
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
-    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), "xlsx"),
-    ".npz": "npz",
-}
-_CONVERT = "save it as .csv or .parquet"
+_SAVE = "save it as .csv or .parquet"
 _NOT_READ = {
-    **dict.fromkeys((".h5", ".hdf5"), f"HDF5 files are not read: {_CONVERT}"),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), f"pickles are not read, as they can run code: {_CONVERT}"),
-    ".mat": f"MATLAB files are not read: {_CONVERT}",
-    **dict.fromkeys((".sas7bdat", ".dta", ".sav", ".rds", ".rdata"), f"this format is not read: {_CONVERT}"),
-    ".npy": "a .npy file has one array: save X and y by numpy.savez as .npz",
-    **dict.fromkeys((".tar", ".tgz", ".7z", ".rar", ".z"), "archives of this format are not read: unpack it first"),
+    (".h5", ".hdf5", ".mat", ".sas7bdat", ".dta", ".sav", ".rds", ".rdata"): f"this format is not read: {_SAVE}",
+    (".pkl", ".pickle", ".joblib"): f"pickles are not read, as they can run code: {_SAVE}",
+    (".npy",): "a .npy file has one array: save X and y by numpy.savez as .npz",
+    (".tar", ".tgz", ".7z", ".rar", ".z"): "archives of this format are not read: unpack it first",
 }
+_HEAD_ROWS, _HEAD_CELLS = 5_000, 200_000  # on which a layout is decided
+_LEAST_BYTES = 2**18  # of a text for pyarrow, whose import takes longer than to read a shorter one
 
 
 class Table(tuple):  # type: ignore[type-arg]
@@ -109,9 +97,8 @@ def load_table(  # noqa: PLR0913 - what a table may need
     Parameters
     ----------
     path : str or path-like
-        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``; folders named
-        ``key=value`` above Parquet and Arrow files are columns. Text may be compressed: ``.gz``, ``.bz2``, ``.xz``,
-        ``.zst``, ``.zip``.
+        A file, or several of one layout: a folder, or a pattern such as ``"flights/*.parquet"``. Text may be
+        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zst``, ``.zip``.
     target : int, str or None, default=-1
         The column of labels: its position, counted from 0 or, if negative, from the end; or its name. None: no labels.
     drop : sequence of int or str, default=()
@@ -126,13 +113,10 @@ def load_table(  # noqa: PLR0913 - what a table may need
         by which most of the first lines have the same number of fields.
     header : bool or "auto", default="auto"
         Whether the first line names the columns.
-    decimal : {".", ","}, default="."
-        The mark before decimals.
-    thousands : str, default=None
-        A mark between thousands.
+    decimal, thousands : str, default="." and None
+        The mark before decimals, ``"."`` or ``","``, and one between thousands.
     unlabelled : {"raise", "drop", "keep"}, default="raise"
-        What becomes of a row whose label is missing: an error, nothing, or a row whose label is NaN, or empty
-        among labels that are text.
+        What becomes of a row without a label: an error, nothing, or a row whose label is NaN, or empty among text.
     format : str, default=None
         One of "csv", "arff", "json", "parquet", "arrow", "xlsx", "npz", "svmlight"; None: by the suffix.
 
@@ -164,28 +148,23 @@ def load_table(  # noqa: PLR0913 - what a table may need
     options = TableOptions(target, drop, text, missing, delimiter, header, decimal, thousands, unlabelled)
     if format not in (None, *FORMATS):
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, or None, got {format!r}")
-    if not is_read_once(path):
-        return _load(os.fspath(path), options, format or format_of(path))
-    with copied(path) as copy:
-        try:
-            return _load(copy, options, format or format_of(copy))
-        except ValueError as error:
-            raise ValueError(str(error).replace(copy, os.fspath(path))) from error
-
-
-def _load(path: str, options: TableOptions, form: str) -> Table:
-    if form in ARRAYS:
-        key = options.target if isinstance(options.target, str) else "y"
-        data = load_npz(path, target=key) if form == "npz" else load_svmlight(path)
-        return Table(data.X, data.y)
-    source = TableSource(path, options, form)
-    columns, y, weight = source.read()
-    return Table(frame_of(source.layout, columns), y, weight)
+    with copied(path, os.fspath(path)) if is_read_once(path) else nullcontext(os.fspath(path)) as file:
+        form = format or format_of(file)
+        if form in ARRAYS:
+            key = target if isinstance(target, str) else "y"
+            data = load_npz(file, target=key) if form == "npz" else load_svmlight(file)
+            return Table(data.X, data.y)
+        source = TableSource(file, options, form)
+        columns, y, weight = source.read()
+        return Table(frame_of(source.layout, columns), y, weight)
 
 
 @contextmanager
-def copied(source: Any) -> Iterator[str]:
-    """The path of a temporary copy of a pipe, of a device, or of an open stream: files are read more than once."""
+def copied(source: Any, name: str) -> Iterator[str]:
+    """The path of a temporary copy of a pipe, of a device, or of an open stream: files are read more than once.
+
+    ValueErrors of the block have the name in place of the copy's.
+    """
     is_stream = hasattr(source, "read")
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "input" + ("" if is_stream else "".join(Path(source).suffixes)))
@@ -194,27 +173,25 @@ def copied(source: Any) -> Iterator[str]:
             nullcontext(source) if is_stream else open(source, "rb") as file,
         ):
             shutil.copyfileobj(file, target)
-        yield copy
+        try:
+            yield copy
+        except ValueError as error:
+            raise ValueError(str(error).replace(copy, name)) from error
 
 
 def format_of(path: PathLike) -> str:
     """The format of a file, by its suffix without that of a compression; of a folder or pattern that of its files.
 
-    Everything unknown is svmlight, whose files have many suffixes or none (``a9a``, ``a9a.t``, ``letter.scale``). A
-    ValueError says what to do with a format that is not read, such as ``.h5``.
+    A ValueError says what to do with a format that is not read, such as ``.h5``.
     """
     if os.path.isdir(path) or glob.has_magic(os.fspath(path)):
         path = files_of(path)[0]
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    compression = compression_of(path)
-    if compression:
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
-    if compression == ".zip" and suffix not in _FORMAT_OF:
-        suffix = Path(member_of(path)).suffix.lower()
-    if suffix in _NOT_READ:
-        raise file_error(path, _NOT_READ[suffix])
-    return _FORMAT_OF.get(suffix, "svmlight")
+    plain = Path(path).with_suffix("") if compression_of(path) else Path(path)
+    suffix = plain.suffix.lower()
+    for suffixes, reason in _NOT_READ.items():
+        if suffix in suffixes:
+            raise file_error(path, reason)
+    return next((form for form, suffixes in FORMATS.items() if suffix in suffixes), "svmlight")
 
 
 def files_of(path: PathLike) -> list[str]:
@@ -234,24 +211,38 @@ class TableSource:
     """A table whose `layout` is known, and whose rows can be read any number of times."""
 
     def __init__(self, path: PathLike, options: TableOptions, form: str) -> None:
-        if form in ARRAYS:
-            raise file_error(path, f"a file of the format {form} is a matrix, no table")
         paths = files_of(path)
-        self.options = replace(options, declared=form in ("arff", "parquet", "arrow"))
+        self.options = options = replace(options, declared=form in ("arff", "parquet", "arrow"))
         self._is_strict, self._words = not has_pyarrow(), Words()
-        self._arrow = ArrowFiles(paths, path, form, self.options) if form in ("parquet", "arrow") else None
-        self._parts = [] if self._arrow else _text_files(paths, path, self.options, form)
-        self.layout: Layout = self._arrow.layout if self._arrow else self._parts[0].layout
+        file_of_table = ArrowFile if form in ("parquet", "arrow") else _TextFile
+        first = file_of_table(paths[0], options, form)
+        self._files, self.layout = [first], first.layout
+        layout = self.layout
+        if not options.declared:  # other files have the kinds of the first, whatever their cells are
+            kinds = {k if layout.names is None else layout.names[k]: kind for k, kind in layout.kinds.items()}
+            options = replace(options, kinds=kinds)
+        for other in paths[1:]:
+            file = file_of_table(other, options, form)
+            if (file.layout.names, file.layout.width) != (layout.names, layout.width):
+                raise file.layout.error(f"its columns are others than those of {paths[0]}")
+            unlike = [k for k in layout.used if file.layout.kinds.get(k) != layout.kinds[k]]
+            if options.declared and unlike:
+                raise file.layout.error(f"{layout.describe(unlike[0])} has another type than in {paths[0]}")
+            own = file.layout
+            file.layout = replace(layout, path=own.path, line=own.line, has_header=own.has_header)
+            self._files.append(file)
+        notes = layout.notes
+        if any("=" in part for other in paths for part in Path(os.path.relpath(other, path)).parts):
+            notes += ("its folders named key=value are no columns: add such a column to each file",)
+        self.layout = replace(layout, path=os.fspath(path), notes=notes)
 
     def batches(self) -> Iterator[Batch]:
         """Typed columns of blocks of rows; a DeclinedError ends them, as `in_one_pass` knows."""
         if not self._words:
             levels = self.layout.levels.items()
             self._words |= {k: {word: code for code, word in enumerate(words)} for k, words in levels}
-        if self._arrow:
-            yield from self._arrow.batches(self._words)
-        for part in self._parts:
-            yield from part.batches(self._words, is_strict=self._is_strict)
+        for file in self._files:
+            yield from file.batches(self._words, is_strict=self._is_strict)
 
     def in_one_pass(self, visit: Callable[[Iterator[Batch]], T]) -> T:
         """What `visit` makes of all batches; where pyarrow declines one, of all of those of the strict reader."""
@@ -271,7 +262,7 @@ class TableSource:
         columns = self.coded(self.in_one_pass(lambda batches: collect(batches, self.layout)))
         release_blocks()
         for note in [*self.layout.notes, *noteworthy(self.layout, columns, self.options)]:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=3)
         weight = None if self.layout.weight is None else columns.pop(self.layout.weight)
         y, kept = (None, None) if self.layout.target is None else self.labels(columns.pop(self.layout.target))
         if kept is None:
@@ -280,66 +271,45 @@ class TableSource:
 
     def labels(self, column: Column) -> tuple[Any, Any]:
         """The labels in a column, and which rows are kept, if not all; an error names the line of one without."""
-        try:
-            y, kept, notes = labels_in(self.layout, column, self.options)
-        except MissingLabelError as error:
-            reason = "the label is missing; --unlabelled drop, or unlabelled='drop', leaves such rows out"
-            path, line = self.place_of(error.args[0])
-            raise file_error(path, reason, line) from None
+        y, kept, notes = labels_in(self.layout, column, self.options, self.error_at)
         for note in notes:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=5)
+            warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
         return y, kept
 
     def place_of(self, row: int) -> tuple[str, int | None]:
         """The file and the line of a row, counted from 0 over all files; of unlabelled rows dropped, the file alone."""
-        for part in self._parts if self.options.unlabelled != "drop" else ():
-            for line, _ in part.rows():
+        for file in self._files if self.options.unlabelled != "drop" else ():
+            for line, _ in file.rows():
                 if row == 0:
-                    return part.layout.path, line
+                    return file.layout.path, line
                 row -= 1
         return self.layout.path, None
 
-
-def _text_files(paths: list[str], root: PathLike, options: TableOptions, form: str) -> list[_TextFile]:
-    """Files of one layout, that of the first."""
-    parts = [_TextFile(paths[0], options, form)]
-    layout = parts[0].layout
-    if any(folders_of(path, root) for path in paths):
-        notes = (*layout.notes, "its folders named key=value are no columns, as they are of Parquet and Arrow files")
-        layout = parts[0].layout = replace(layout, notes=notes)
-    for path in paths[1:]:
-        known = {k if layout.names is None else layout.names[k]: kind for k, kind in layout.kinds.items()}
-        part = _TextFile(path, replace(options, kinds=known), form)
-        if (part.layout.names, part.layout.width) != (layout.names, layout.width):
-            raise file_error(path, f"its columns are others than those of {paths[0]}")
-        part.layout = replace(part.layout, kinds=layout.kinds, levels=layout.levels)
-        parts.append(part)
-    return parts
+    def error_at(self, row: int, reason: str) -> ValueError:
+        """An error that names the file and the line of a row."""
+        path, line = self.place_of(row)
+        return file_error(path, reason, line)
 
 
 class _TextFile:
     """One file of text, JSON or a spreadsheet, with its layout."""
 
     def __init__(self, path: str, options: TableOptions, form: str) -> None:
-        self._path, self._options, self._dialect = path, options, None
+        self._path, self._options, self._dialect, self._header_line = path, options, None, None
         if form == "arff":
             arff = ArffFile(path, options)
             self.layout, self._all_rows = arff.layout, arff.rows
             return
-        names = None
         if form == "csv":
-            dialect = self._dialect = dialect_of(path, options.delimiter)
-            names, self._all_rows = dialect.names, partial(delimited_rows, path, dialect)
+            self._dialect = dialect_of(path, options.delimiter)
+            self._all_rows = partial(delimited_rows, path, self._dialect)
         else:
             self._all_rows = partial(json_rows if form == "json" else sheet_rows, path)
-        head: list[Row] = []
-        n_cells = 0
-        for row in islice(self._all_rows(), _HEAD_ROWS):
-            head.append(row)
-            n_cells += len(row[1])
-            if n_cells > _HEAD_CELLS:
-                break
-        self.layout = decide(path, head, replace(options, header=True) if form == "json" else options, names)
+        rows = islice(self._all_rows(), _HEAD_ROWS)
+        head = list(islice(rows, 1))
+        head += islice(rows, _HEAD_CELLS // len(head[0][1])) if head else []
+        options = replace(options, header=True) if form == "json" else options
+        self.layout = decide(path, head, options, self._dialect.names if self._dialect else None)
         self._header_line = head[0][0] if self.layout.has_header else None
 
     def rows(self) -> Iterator[Row]:

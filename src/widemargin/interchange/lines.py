@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Matrix, Vector
-from ..datasets.compressed import opened
-from ..datasets.files import PathLike, file_error, quoted
+from ..datasets.files import PathLike, file_error, opened, quoted
 from .machines import csr
 
 _NUMBER = rb"[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+"  # possessive: no state is kept for going back
