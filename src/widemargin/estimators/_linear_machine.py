@@ -46,6 +46,7 @@ from ._validation import (
 )
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
+_PASSES = 128  # over X, about, that a fit has: all of them decide whether it has more than one thread
 _VECTORS = 14  # of n that a machine's training holds
 _LEAST_VECTORS = 11  # of them, those that it cannot do without
 _LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
@@ -187,12 +188,14 @@ class LinearMachine(Estimator[ValidatedRows]):
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""
         settings, Cs = self._settings(), [float(model.C) for model in models]  # NumPy's float32 would spread
+        n, d = len(data.labels), data.X.shape[1]
         with (
-            blas_limit(1),  # the products are bound by memory, and the same on any number of threads
-            ThreadTeam(self.n_jobs) as team,
+            blas_limit(1, float(n) * d * max(n, d)),  # the products are bound by memory, with any number of threads
+            ThreadTeam(self.n_jobs, _PASSES * float(n) * d) as team,
             open_design_matrix(data.X, team, settings.memory.budget) as matrix,
         ):
-            check_consistent_length(matrix, data.labels)
+            if matrix.shape[0] != n:
+                check_consistent_length(matrix, data.labels)
             problem = self._make_problem(matrix, data, max(Cs), team)
             self._check_memory(problem, len(models))
             for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):

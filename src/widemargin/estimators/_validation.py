@@ -41,8 +41,6 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     The ValueError names the first row that has a wrong index (0.3 ns a non-zero). A dask collection is computed into
     memory. With `sums_repeated`, entries of a sparse row that share a column are summed, in a copy of the rows.
     """
-    if is_dask_collection(X):
-        X = compute_rows(X, memory_plan(estimator))
     if is_valid := _is_valid_array(estimator, X, how):
         if how.get("reset", True):
             estimator.n_features_in_ = X.shape[1]
@@ -50,6 +48,8 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
             return X
         if _are_valid_targets(y, len(X)):
             return X, y
+    if is_dask_collection(X):
+        X = compute_rows(X, memory_plan(estimator))
     if sp.issparse(X):
         check_sparse(X)
     validated = validate_data(
@@ -140,11 +140,11 @@ def check_magnitude(name: str, values: Any, most: float) -> None:
 
     Squares of others overflow, or are no normal numbers. float32 has neither. Of several targets each is checked.
     """
-    entries = values.data if sp.issparse(values) else values
+    entries = values if isinstance(values, np.ndarray) else values.data
     if entries.dtype != np.float64 or not entries.size:
         return
-    axis = 0 if name == "y" else None
-    for largest in np.atleast_1d(np.maximum(entries.max(axis=axis), -entries.min(axis=axis))).tolist():
+    columns = entries.T if name == "y" and entries.ndim == 2 else [entries]
+    for largest in [max(float(column.max()), -float(column.min())) for column in columns]:
         if largest > most:
             raise ValueError(f"{name} must be at most {most:g} in magnitude, got {largest}: scale it")
         if 0 < largest < 1 / most:
@@ -344,14 +344,14 @@ def upper_bounds(C: float, weights: Vector) -> Vector:
     Compiled loops take denormal numbers for zero, and so does this. Raises a ValueError unless the bounds are finite
     and one is left.
     """
-    with np.errstate(over="ignore"):
-        upper: Vector = float(C) * weights  # NumPy keeps integers beyond 64 bits as objects
-    if not np.isfinite(upper).all():
-        largest = f"C={shown(C)} and a weight of {weights.max():g}"
+    heaviest = float(weights.max(initial=0.0))
+    if not math.isfinite(most := float(C) * heaviest):
+        largest = f"C={shown(C)} and a weight of {heaviest:g}"
         raise ValueError(f"C times sample_weight (times class_weight) must be finite, got {largest}")
-    if len(upper) and upper.max() < LEAST_NORMAL:
-        largest = f"C={shown(C)} and a largest weight of {weights.max():g}"
+    if len(weights) and most < LEAST_NORMAL:
+        largest = f"C={shown(C)} and a largest weight of {heaviest:g}"
         raise ValueError(f"C times sample_weight (times class_weight) must be at least {LEAST_NORMAL:g}, got {largest}")
+    upper: Vector = float(C) * weights  # NumPy keeps integers beyond 64 bits as objects
     upper[upper < LEAST_NORMAL] = 0.0
     return upper
 
@@ -368,7 +368,7 @@ def number_classes(
         classes = np.unique(labels[weights > 0])
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes with positive weight, got one class: {shown(classes[0])}")
-    return classes, np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return classes, np.minimum(classes.searchsorted(labels), len(classes) - 1)
 
 
 def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:
