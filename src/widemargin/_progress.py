@@ -11,8 +11,8 @@ import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from functools import partial
 from itertools import accumulate
@@ -268,18 +268,26 @@ class Progress:
         self._stop("interrupt")
 
     def _call(self, callback: Callback, now: float) -> None:
-        with _if_free(self._is_called) as is_free:
-            if is_free and callback({**self.state, "elapsed": now - self._start}):
+        if not self._is_called.acquire(blocking=False):
+            return
+        try:
+            if callback({**self.state, "elapsed": now - self._start}):
                 self._stop("callback")
+        finally:
+            self._is_called.release()
 
     def _update(self, now: float) -> None:
-        with _if_free(self._busy) as is_free:
-            if is_free and now >= self._next_update:
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            if now >= self._next_update:
                 self._next_update = now + _UPDATE_SECONDS
                 self._sample(now, self.state.get("violation"))
                 if self._verbose > 0 and now - self._start >= 1.0:  # a fit that takes less draws nothing
                     self._bar = self._bar or open_bar()
                     self._bar.show(self._snapshot())
+        finally:
+            self._busy.release()
 
     def _sample(self, now: float, violation: float | None) -> None:
         samples = self._samples
@@ -470,16 +478,6 @@ def share_time(
         results.update((k, result) for k, (result, _) in zip(unsolved, solved, strict=True))
         unsolved = [k for k, (_, is_cut) in zip(unsolved, solved, strict=True) if is_cut]
     return [results[k] for k in range(len(parts))]
-
-
-@contextmanager
-def _if_free(lock: threading.Lock) -> Iterator[bool]:
-    is_free = lock.acquire(blocking=False)
-    try:
-        yield is_free
-    finally:
-        if is_free:
-            lock.release()
 
 
 def _resume(time_left: float, stopped_by: str | None) -> Progress:

@@ -302,7 +302,7 @@ class OCASTraining:
         gaps.append(max(machine.relative_gap for machine in self.machines))
         if self.n_iter < max(_FIRST_ROUNDS, (min(n, d) // _SIDE_OF_ROUND) ** 2) or not self._interior_points_are_left:
             return False
-        return gaps[-1] * (gaps[-1] / gaps[2 * self.n_iter // 3]) ** 1.71 > self.settings.tol
+        return bool(gaps[-1] * (gaps[-1] / gaps[2 * self.n_iter // 3]) ** 1.71 > self.settings.tol)
 
     def _run_interior_points(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:
         """A round for machines that others take too many rounds for: their problems to the end, one by one."""

@@ -40,6 +40,7 @@ from .dc_svm_levels import (
     max_rows_of_full_matrix,
     suits_full_matrix,
     train_machine,
+    train_on_full_matrix,
 )
 from .dc_svm_on_workers import train_on_workers
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
@@ -64,6 +65,8 @@ def train_machines(
         if len(problems) > 1:
             return SeveralMachines(kernel, samples, problems, settings, progress, rng).run(before)
         data, given = KernelProblem(kernel, samples, problems[0]()[1]), None if before is None else before[0]
+        if suits_full_matrix(len(samples), 1, settings, progress):
+            return train_on_full_matrix(data, settings, progress, given)
         return TrainedMachines.join([train_machine(data, settings, progress, rng, before=given)])
     if len(problems) > 1:
         progress.stage(f"{len(problems)} machines", len(problems))

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._native import linear
 from .._threads import value_blocks
 from .._types import Array, KernelParameter, RowIndices, Rows, Vector
 from ..data.columns import occupied_columns
@@ -61,8 +62,9 @@ def entry_variance(X: Rows, weights: Vector) -> float:
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
     squares = np.empty(len(X))
     for block in value_blocks(*X.shape):
-        centred = X[block] - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
-        np.einsum("ij,ij->i", centred, centred, dtype=np.float64, out=squares[block])
+        # a second pass: entries may be large and close together
+        centred = np.subtract(X[block], np.asarray(mean, X.dtype), order="C")
+        linear.squared_norms(centred, squares[block])
     return float(weights @ squares / total)
 
 

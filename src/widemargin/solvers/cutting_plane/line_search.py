@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-
 from ..._types import ROUNDING, Vector
 
 INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint

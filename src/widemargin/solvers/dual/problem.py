@@ -180,11 +180,10 @@ def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
     largest = float(diagonal.max(initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor) + (0.0 if problem.curvature is None else problem.curvature))
-    vectors = [
-        None if vector is None else np.ascontiguousarray(vector, np.float64)
-        for vector in (problem.target, problem.lo, problem.hi, scale, problem.curvature)
-    ]
-    return dual.SeparableTerms(*vectors[:4], problem.epsilon, vectors[4])
+    parts = problem.target, problem.lo, problem.hi, scale
+    target, lo, hi, scale = [np.ascontiguousarray(part, np.float64) for part in parts]
+    curvature = None if problem.curvature is None else np.ascontiguousarray(problem.curvature, np.float64)
+    return dual.SeparableTerms(target, lo, hi, scale, problem.epsilon, curvature)
 
 
 def restrict_terms(terms: dual.SeparableTerms, rows: slice | RowIndices) -> dual.SeparableTerms:
