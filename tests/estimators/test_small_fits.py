@@ -15,10 +15,10 @@ from widemargin import DCSVMClassifier, OCASClassifier
 @pytest.mark.parametrize(
     ("machine", "load", "fit", "predict"),
     [
-        (DCSVMClassifier, load_iris, 630, 115),
-        (DCSVMClassifier, load_breast_cancer, 775, 100),
-        (OCASClassifier, load_iris, 475, 55),
-        (OCASClassifier, load_breast_cancer, 400, 45),
+        (DCSVMClassifier, load_iris, 460, 100),
+        (DCSVMClassifier, load_breast_cancer, 615, 84),
+        (OCASClassifier, load_iris, 355, 44),
+        (OCASClassifier, load_breast_cancer, 322, 44),
     ],
 )
 def test_calls_of_a_fit_and_of_one_row(machine: Any, load: Any, fit: int, predict: int) -> None:

@@ -167,7 +167,7 @@ def train_machine(
     come near `tol`, the solution is corrected with float64 entries.
     """
     if suits_full_matrix(len(data.samples), 1, settings, progress):
-        return train_on_full_matrix(data, settings, progress, before)[0]
+        return replace(train_on_full_matrix(data, settings, progress, before)[0], rows=None)
     is_exact = before is not None and before.division is None
     if before is not None and (not before.result.beta.any() or (is_exact and settings.stop_level)):  # no start
         anew = train_machine(data, settings, progress, rng, division=division, is_one_of_several=is_one_of_several)

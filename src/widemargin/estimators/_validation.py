@@ -50,8 +50,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
             return X, y
     if is_dask_collection(X):
         X = compute_rows(X, memory_plan(estimator))
-    if sp.issparse(X):
-        check_sparse(X)
+    X = check_sparse(X) if sp.issparse(X) else X
     validated = validate_data(
         estimator, _with_whole_items(X), y, **{**how, "ensure_all_finite": False} if is_valid else how
     )
@@ -59,7 +58,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     if not sp.issparse(rows):
         return validated
     if getattr(X, "format", None) != "csr":  # SciPy has made it CSR
-        check_sparse(rows)
+        rows = check_sparse(rows)
     rows = _with_dtype(rows, how["dtype"])
     rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
