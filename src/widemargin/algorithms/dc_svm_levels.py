@@ -104,7 +104,7 @@ class DCSVMSettings:
     n_sample: int = 1000
     partition: str = "input"
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         """Where the solve of each dual ends."""
         return Limits(self.tol, self.max_relative_gap, self.max_iter)

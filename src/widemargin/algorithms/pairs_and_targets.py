@@ -138,21 +138,22 @@ class SeveralMachines:
             is_better = machines.results.converged.all() or machines.objective <= before.objective
             return machines if is_better else before
         self.progress.stage(f"{len(self.work)} machines", float(self.work.sum()))
-        has_room = n * n * samples.dtype.itemsize <= settings.memory.less(samples.nbytes)["shared matrix"]
-        are_pairs = isinstance(self.problems, PairProblems)
-        if not are_pairs and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-            return TrainedMachines.join(self._train_on_shared_matrix([p for _, p in self._make_all()], before))
+        if (
+            not isinstance(self.problems, PairProblems)
+            and n > WORKING_SET_ROWS
+            and not settings.stop_level
+            and n * n * samples.dtype.itemsize <= settings.memory.less(samples.nbytes)["shared matrix"]
+        ):
+            problems = [self.problems[p]()[1] for p in range(len(self.problems))]
+            return TrainedMachines.join(self._train_on_shared_matrix(problems, before))
         batches = self._batches()
         work = [float(self.work[batch.numbers].sum()) for batch in batches]
         solved = share_time(partial(self._train_batch, before), batches, work, self.progress, _are_converged)
         return in_order([batch.numbers for batch in batches], solved)
 
-    def _make_all(self) -> list[tuple[RowIndices, DualProblem]]:
-        return [self.problems[p]() for p in range(len(self.problems))]
-
     def _batches(self) -> list[_Batch]:
         """The groups of problems that share kernel matrices, and at the end all other problems."""
-        everything, settings = np.arange(len(self.problems)), self.settings
+        everything, settings = np.arange(len(self.work)), self.settings
         groups = [(len(self.samples), everything)]
         if isinstance(self.problems, PairProblems):
             groups = group_pairs(self.problems.class_sizes.tolist(), max_rows_of_full_matrix(settings))

@@ -123,7 +123,7 @@ class SparseMatrix(RowAccess):
 
 
 def canonical(X: Any) -> sp.csr_array:
-    """X as CSR without repeated entries; a sparse X, which has been checked, is shared where possible, never changed."""
+    """X as CSR without repeated entries; a sparse X, checked before, is shared where that is possible."""
     if not sp.issparse(X):
         return _nonzeros(np.ascontiguousarray(X))
     rows = sp.csr_array(X)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -270,7 +269,8 @@ class DualMachine(ExpansionMachine):
         """The machines with the rounding errors of their decision values in their gaps."""
         if isinstance(samples, RemoteRows):
             return machines
-        return replace(machines, results=with_rounding(machines.results, float64_error(kernel, samples), self.tol))
+        machines.results = with_rounding(machines.results, float64_error(kernel, samples), self.tol)
+        return machines
 
     def _set_attributes(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines

@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._memory import memory_plan
+from .._memory import MemoryPlan, memory_plan
 from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Rows, Vector
@@ -177,12 +177,14 @@ class LinearMachine(Estimator[ValidatedRows]):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = self._check_targets(X, y)
-        if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
+        is_sparse, columns = sp.issparse(X), None
+        if is_sparse or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
             check_magnitude("X", X, LARGEST_ENTRY)
-        X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
         weights = None if sample_weight is None else check_weights(compute_values(sample_weight), labels)
-        # with a warm start, other samples may follow, which hold values in other columns
-        X, columns = (X, None) if self.warm_start else occupied_columns(X)
+        if is_sparse:
+            X = canonical(X)  # norms of rows are sums of squared entries
+            # with a warm start, other samples may follow, which hold values in other columns
+            X, columns = (X, None) if self.warm_start else occupied_columns(X)
         return ValidatedRows(X, labels, weights, columns)
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
@@ -197,17 +199,17 @@ class LinearMachine(Estimator[ValidatedRows]):
             if matrix.shape[0] != n:
                 check_consistent_length(matrix, data.labels)
             problem = self._make_problem(matrix, data, max(Cs), team)
-            self._check_memory(problem, len(models))
+            self._check_memory(problem, settings.memory, len(models))
             for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):
                 model._set_attributes(self, data.columns, *trained)
                 model._warn_if_stopped(progress, trained[0])
 
-    def _check_memory(self, problem: LinearProblem, n_models: int) -> None:
+    def _check_memory(self, problem: LinearProblem, memory: MemoryPlan, n_models: int) -> None:
         (n, d), n_features = problem.X.shape, self.n_features_in_
         k = len(getattr(self, "classes_", ())) or 1
         classes = f" and {k} classes" if k > 1 else ""
         needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + n_models * k * n_features)
-        memory_plan(self).require(needed, f"{n} rows of {n_features} features{classes}")
+        memory.require(needed, f"{n} rows of {n_features} features{classes}")
 
     def _train_path(
         self, problem: LinearProblem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
