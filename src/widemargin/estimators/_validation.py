@@ -41,16 +41,16 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     The ValueError names the first row that has a wrong index (0.3 ns a non-zero). A dask collection is computed into
     memory. With `sums_repeated`, entries of a sparse row that share a column are summed, in a copy of the rows.
     """
+    if is_dask_collection(X):
+        X = compute_rows(X, memory_plan(estimator))
+    is_sparse = type(X) is not np.ndarray and sp.issparse(X)
+    X = check_sparse(X) if is_sparse else X
     if is_valid := _is_valid_array(estimator, X, how):
         if how.get("reset", True):
             estimator.n_features_in_ = X.shape[1]
-        if isinstance(y, str):  # "no_validation"
-            return X
-        if _are_valid_targets(y, len(X)):
-            return X, y
-    if is_dask_collection(X):
-        X = compute_rows(X, memory_plan(estimator))
-    X = check_sparse(X) if sp.issparse(X) else X
+        if isinstance(y, str) or _are_valid_targets(y, X.shape[0]):  # "no_validation", or an array
+            rows = summed(X) if is_sparse and sums_repeated else X
+            return rows if isinstance(y, str) else (rows, y)
     validated = validate_data(
         estimator, _with_whole_items(X), y, **{**how, "ensure_all_finite": False} if is_valid else how
     )
@@ -65,20 +65,26 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
 
 
 def _is_valid_array(estimator: Any, X: Any, how: Mapping[str, Any]) -> bool:
-    """Whether X is an array that scikit-learn's checks would leave as it is: they take longer than a small fit."""
-    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or not (X.flags.c_contiguous and X.flags.aligned):
+    """Whether X is an array, or a CSR one, that scikit-learn's checks would leave as it is.
+
+    They take longer than a small fit.
+    """
+    is_csr = type(X) in (sp.csr_array, sp.csr_matrix) and how.get("accept_sparse") == "csr"
+    if not (is_csr or type(X) is np.ndarray) or X.ndim != 2 or 0 in X.shape:
         return False
-    dtypes = how["dtype"]
+    values, dtypes = X.data if is_csr else X, how["dtype"]
+    if type(values) is not np.ndarray or not (values.flags.c_contiguous and values.flags.aligned):
+        return False
     if X.dtype not in (dtypes if isinstance(dtypes, list) else [dtypes]) or hasattr(estimator, "feature_names_in_"):
         return False
     if not how.get("reset", True) and X.shape[1] != estimator.n_features_in_:
         return False
     if not how.get("ensure_all_finite", True) or get_config()["assume_finite"]:
         return True
-    if X.nbytes < SMALL_BYTES:
-        return has_finite_values(X, ONE_THREAD)
+    if values.nbytes < SMALL_BYTES:
+        return has_finite_values(values, ONE_THREAD)
     with ThreadTeam(getattr(estimator, "n_jobs", None)) as team:
-        return has_finite_values(X, team)
+        return has_finite_values(values, team)
 
 
 def _are_valid_targets(y: Any, n: int) -> bool:
