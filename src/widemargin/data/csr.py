@@ -223,8 +223,9 @@ def _check_compressed(X: Any) -> Any:
         raise ValueError(f"the data of the {X.format.upper()} array must have one dimension, got {data.ndim}")
     indices, indptr = _index_arrays(X)
     csr.check_arrays(indices, indptr, len(data), n_lines, n_others, X.format.upper(), *_LINES[X.format])
-    is_wide = X.format == "csr" and X.indices.dtype != np.int32
-    return type(X)((X.data, indices, indptr), X.shape) if is_wide else X
+    if X.format != "csr" or indices is X.indices or len(data) > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, indices, indptr.astype(np.int32)), X.shape)  # SciPy has both of one width
 
 
 def _check_coordinates(X: Any) -> None:

@@ -70,12 +70,11 @@ def _is_valid_array(estimator: Any, X: Any, how: Mapping[str, Any]) -> bool:
     They take longer than a small fit.
     """
     is_csr = type(X) in (sp.csr_array, sp.csr_matrix) and how.get("accept_sparse") == "csr"
-    if not (is_csr or type(X) is np.ndarray) or X.ndim != 2 or 0 in X.shape:
-        return False
     values, dtypes = X.data if is_csr else X, how["dtype"]
-    if type(values) is not np.ndarray or not (values.flags.c_contiguous and values.flags.aligned):
+    if type(values) is not np.ndarray or X.ndim != 2 or 0 in X.shape or not values.flags.c_contiguous:
         return False
-    if X.dtype not in (dtypes if isinstance(dtypes, list) else [dtypes]) or hasattr(estimator, "feature_names_in_"):
+    is_kept = values.flags.aligned and X.dtype in (dtypes if isinstance(dtypes, list) else [dtypes])
+    if not is_kept or hasattr(estimator, "feature_names_in_"):
         return False
     if not how.get("reset", True) and X.shape[1] != estimator.n_features_in_:
         return False

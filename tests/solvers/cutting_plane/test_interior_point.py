@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -76,7 +77,12 @@ def test_it_ends_a_fit_only_where_rounds_are_slow(C: float, solves: bool, monkey
     X, y = load_digits(return_X_y=True)
     solved: list[InteriorPoint] = []
     solve = InteriorPoint.solve
-    monkeypatch.setattr(InteriorPoint, "solve", lambda self, *how: solved.append(self) or solve(self, *how))
+
+    def counted(self: InteriorPoint, C: float, tol: float, go_on: Callable[[], bool]) -> tuple[np.ndarray, float]:
+        solved.append(self)
+        return solve(self, C, tol, go_on)
+
+    monkeypatch.setattr(InteriorPoint, "solve", counted)
     model = OCASClassifier(C=C).fit(X / 16, y == 8)
     assert model.converged_
     assert bool(solved) == solves
