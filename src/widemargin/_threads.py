@@ -32,7 +32,8 @@ Item = TypeVar("Item")
 
 BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
 MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads
-SMALL_WORK = 2**22  # multiply-adds below which starting threads, and limiting BLAS, takes longer than they save
+SMALL_WORK = 2**22  # multiply-adds below which starting threads takes longer than they save
+_BLAS_WORK = 2**17  # multiply-adds of a product, below which BLAS by itself starts no threads
 WORK_PER_CHECK, VALUES_PER_CHECK = 2e9, 1e8  # multiply-adds of BLAS, values of other loops, between looks at the clock
 MOST_THREADS = 4096  # of a compiled team
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
@@ -181,7 +182,7 @@ after_fork_in_child(_note_fork)
 
 
 class blas_limit(AbstractContextManager[None]):  # noqa: N801 - as a function
-    """Give BLAS at most `n` threads inside a ``with`` block, unless its `work`, multiply-adds, is below `SMALL_WORK`.
+    """Give BLAS at most `n` threads inside a ``with`` block, unless the `work` of its largest product is small.
 
     BLAS has one number of threads in a process. Where ``with`` blocks overlap in time (fits in several threads), the
     smallest limit holds, and the last block to end restores what was there before the first. About 20 microseconds.
@@ -191,7 +192,7 @@ class blas_limit(AbstractContextManager[None]):  # noqa: N801 - as a function
         self.n, self.work, self.thread = n, work, threading.get_ident()
 
     def __enter__(self) -> None:
-        if self.work < SMALL_WORK:
+        if self.work < _BLAS_WORK:
             return
         try:
             with _blas.lock:
@@ -202,7 +203,7 @@ class blas_limit(AbstractContextManager[None]):  # noqa: N801 - as a function
             raise
 
     def __exit__(self, *_: object) -> None:
-        if self.work < SMALL_WORK:
+        if self.work < _BLAS_WORK:
             return
         with _blas.lock:
             if self in _blas.limits:  # not where an interrupt came before it was added

@@ -200,7 +200,7 @@ def train_on_full_matrix(
     progress.stage("whole problem")
     whole = Subproblems(np.arange(n), np.array([0, n]), problem, start, keeps_start=before is not None)
     work = n**2 * (samples.row_cost + SMALL_ENTRY_WORK)
-    with blas_limit(1, work), ThreadTeam(settings.n_jobs, work) as team, closing_scratch():
+    with blas_limit(1, n**2 * samples.row_cost), ThreadTeam(settings.n_jobs, work) as team, closing_scratch():
         results = solve_on_full_matrix(kernel, samples, whole, settings.limits, team, progress)
     return TrainedMachines.of_results(whole.rows, results)
 

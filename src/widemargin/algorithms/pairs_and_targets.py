@@ -247,7 +247,8 @@ class SeveralMachines:
             local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])
         squares = float(self.work[numbers[left]].sum())
         work = squares * (samples.row_cost + SMALL_ENTRY_WORK)
-        with blas_limit(1, work), ThreadTeam(self.settings.n_jobs, work) as team:
+        product = len(samples) ** 2 * samples.row_cost
+        with blas_limit(1, product), ThreadTeam(self.settings.n_jobs, work) as team:
             results = solve_on_full_matrix(self.kernel, samples, local, limits, team, SilentProgress(progress))
         self.progress.advance(squares)
         if before is None:
