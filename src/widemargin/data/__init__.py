@@ -11,7 +11,7 @@
 
     samples          Samples: tiles of inner products, of kernel machines; dense, CSR or Gram
     remote           dask collections: all that knows dask
-    rows             row indices: spread over all rows, inverted, of each label
+    rows             row indices: spread over all rows, inverted, of each label; columns that hold values
     labels           classes as binary problems: one against the rest, groups of pairs
 """
 

@@ -20,8 +20,8 @@ from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, compute_values, open_design_matrix
-from ..data.columns import occupied_columns, restore_columns
 from ..data.csr import canonical
+from ..data.rows import occupied_columns, restore_columns
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.losses import Loss
 from ..solvers.results import History, LinearResult

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from .._native import linear
 from .._threads import value_blocks
 from .._types import Array, KernelParameter, RowIndices, Rows, Vector
-from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
 from ..data.remote.client import do_not_check
 from ..data.remote.remote_rows import RemoteRows
+from ..data.rows import occupied_columns
 from ..data.samples import Samples, make_samples, view_samples
 from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import (
