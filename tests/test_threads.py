@@ -200,7 +200,7 @@ are_held = threading.Event()
 
 def hold():
     with _threads.blas_limit(1), kmeans._silence:
-        for lock in (_threads._blas._lock, scratch._lock, kmeans._silence._lock):
+        for lock in (_threads._blas.lock, scratch._lock, kmeans._silence._lock):
             lock.acquire()
         are_held.set()
         threading.Event().wait()
@@ -212,7 +212,7 @@ if child == 0:
     signal.alarm(30)  # ends a child that hangs
     with _threads.blas_limit(2), scratch.Scratch(8):
         kmeans.kmeans(X, 4, np.random.default_rng(0))
-    os._exit(len(_threads._blas._limits) + kmeans._silence._n_threads)
+    os._exit(len(_threads._blas.limits) + kmeans._silence._n_threads)
 os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0

@@ -5,12 +5,14 @@ whole fit has a `Progress`. A part that runs beside others has a `PartProgress`,
 `SilentProgress`; solvers take `AnyProgress`. `_bar` draws the bar.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from functools import partial
 from itertools import accumulate
@@ -207,24 +209,14 @@ class Progress:
         """When the time is over, on the clock `time.perf_counter`."""
         return self._start + self._max_time
 
-    @contextmanager
-    def interrupting(self, team: Stoppable) -> Iterator[None]:
+    def interrupting(self, team: Stoppable) -> AbstractContextManager[None]:
         """Have compiled passes inside a ``with`` block raise `Stopped` before a block of rows, once the fit should end.
 
         What they have computed is lost then: for passes that leave nothing half-changed.
         """
-        self._teams.append(team)
-        team.stop_after(max(0.0, self.deadline - perf_counter()))
-        if self.stopped_by is not None:
-            team.stop()
-        try:
-            yield
-        finally:
-            self._teams.remove(team)
-            team.resume()
-            self._check_time()
+        return _Interrupting(self, team)
 
-    def part(self, share: float) -> "PartProgress":
+    def part(self, share: float) -> PartProgress:
         """The progress of a part that begins now, for this share of the time that is left (see `share_time`)."""
         return _begin_part(self, share)
 
@@ -276,18 +268,26 @@ class Progress:
         self._stop("interrupt")
 
     def _call(self, callback: Callback, now: float) -> None:
-        with _if_free(self._is_called) as is_free:
-            if is_free and callback({**self.state, "elapsed": now - self._start}):
+        if not self._is_called.acquire(blocking=False):
+            return
+        try:
+            if callback({**self.state, "elapsed": now - self._start}):
                 self._stop("callback")
+        finally:
+            self._is_called.release()
 
     def _update(self, now: float) -> None:
-        with _if_free(self._busy) as is_free:
-            if is_free and now >= self._next_update:
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            if now >= self._next_update:
                 self._next_update = now + _UPDATE_SECONDS
                 self._sample(now, self.state.get("violation"))
                 if self._verbose > 0 and now - self._start >= 1.0:  # a fit that takes less draws nothing
                     self._bar = self._bar or open_bar()
                     self._bar.show(self._snapshot())
+        finally:
+            self._busy.release()
 
     def _sample(self, now: float, violation: float | None) -> None:
         samples = self._samples
@@ -307,6 +307,25 @@ class Progress:
     def _snapshot(self) -> Snapshot:
         remaining, limit = self.remaining, self.time_left
         return Snapshot(self._stage, self._title, self.state, self.fraction, self.elapsed, remaining, limit)
+
+
+class _Interrupting(AbstractContextManager[None]):
+    """The ``with`` block of `Progress.interrupting`."""
+
+    def __init__(self, progress: Progress, team: Stoppable) -> None:
+        self._progress, self._team = progress, team
+
+    def __enter__(self) -> None:
+        progress, team = self._progress, self._team
+        progress._teams.append(team)
+        team.stop_after(max(0.0, progress.deadline - perf_counter()))
+        if progress.stopped_by is not None:
+            team.stop()
+
+    def __exit__(self, *_: object) -> None:
+        self._progress._teams.remove(self._team)
+        self._team.resume()
+        self._progress._check_time()
 
 
 _current: ContextVar[Progress | None] = ContextVar("widemargin_progress", default=None)
@@ -338,7 +357,7 @@ class SilentProgress:
 
     is_observed = False
 
-    def __init__(self, whole: "AnyProgress", deadline: float = math.inf) -> None:
+    def __init__(self, whole: AnyProgress, deadline: float = math.inf) -> None:
         self._whole = whole
         self.deadline: float = min(deadline, whole.deadline)
 
@@ -371,7 +390,7 @@ class SilentProgress:
         """Whether the whole has not been stopped, and the deadline not reached; the state is ignored."""
         return self.stopped_by is None
 
-    def part(self, share: float) -> "PartProgress":
+    def part(self, share: float) -> PartProgress:
         """As `Progress.part`, of the time that this part has left."""
         return _begin_part(self, share)
 
@@ -408,7 +427,7 @@ def share_time(
     work: Sequence[float],
     progress: AnyProgress,
     is_done: Callable[[T], bool],
-    run: Callable[[list[Callable[..., tuple[T, bool]]]], Iterable[tuple[T, bool]]] = partial(map, call),  # noqa: B008
+    run: Callable[[list[Callable[..., tuple[T, bool]]]], Iterable[tuple[T, bool]]] | None = None,
     n_workers: int = 1,
 ) -> list[T]:
     """Solve the parts of a fit, each in its share of the time; those that were cut short go on in what is left over.
@@ -429,8 +448,8 @@ def share_time(
     is_done : callable
         Whether a part with this result needs no more time.
     run : callable
-        Calls a list of tasks in order, `n_workers` at a time; by default one after the other. What else it passes to a
-        task goes on to `solve`.
+        Calls a list of tasks in order, `n_workers` at a time; None: one after the other. What else it passes to a task
+        goes on to `solve`.
     n_workers : int
 
     Returns
@@ -438,6 +457,8 @@ def share_time(
     list
         The result of each part.
     """
+    if run is None and len(parts) == 1:  # it has all the time
+        return [solve(parts[0], None, progress)]
     results: dict[int, T] = {}
     order = 1 if math.isfinite(progress.deadline) else -1
     unsolved = sorted(range(len(parts)), key=lambda k: order * work[k])
@@ -453,20 +474,10 @@ def share_time(
         tasks: list[Callable[..., tuple[T, bool]]] = [  # n_workers - 1 of those before a part may still run
             partial(solve_part, k, results.get(k), left[max(0, i + 1 - n_workers)]) for i, k in enumerate(unsolved)
         ]
-        solved = list(run(tasks))
+        solved = list(map(call, tasks) if run is None else run(tasks))
         results.update((k, result) for k, (result, _) in zip(unsolved, solved, strict=True))
         unsolved = [k for k, (_, is_cut) in zip(unsolved, solved, strict=True) if is_cut]
     return [results[k] for k in range(len(parts))]
-
-
-@contextmanager
-def _if_free(lock: threading.Lock) -> Iterator[bool]:
-    is_free = lock.acquire(blocking=False)
-    try:
-        yield is_free
-    finally:
-        if is_free:
-            lock.release()
 
 
 def _resume(time_left: float, stopped_by: str | None) -> Progress:

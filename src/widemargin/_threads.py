@@ -13,10 +13,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
 from functools import cache, partial
-from operator import call, itemgetter
+from operator import call
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -32,7 +32,8 @@ Item = TypeVar("Item")
 
 BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
 MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads
-SMALL_WORK = 2**22  # multiply-adds below which starting threads, and limiting BLAS, takes longer than they save
+SMALL_WORK = 2**22  # multiply-adds below which starting threads takes longer than they save
+_BLAS_WORK = 2**17  # multiply-adds of a product, below which BLAS by itself starts no threads
 WORK_PER_CHECK, VALUES_PER_CHECK = 2e9, 1e8  # multiply-adds of BLAS, values of other loops, between looks at the clock
 MOST_THREADS = 4096  # of a compiled team
 _LONG_WORK = 1e10  # multiply-adds, from which a task has a thread of its own: some tenths of a second
@@ -180,19 +181,34 @@ def after_fork_in_child(reset: Callable[[], object]) -> None:
 after_fork_in_child(_note_fork)
 
 
-@contextmanager
-def blas_limit(n: int) -> Iterator[None]:
-    """Give BLAS at most `n` threads inside a ``with`` block.
+class blas_limit(AbstractContextManager[None]):  # noqa: N801 - as a function
+    """Give BLAS at most `n` threads inside a ``with`` block, unless the `work` of its largest product is small.
 
     BLAS has one number of threads in a process. Where ``with`` blocks overlap in time (fits in several threads), the
     smallest limit holds, and the last block to end restores what was there before the first. About 20 microseconds.
     """
-    limit = (threading.get_ident(), n)
-    try:
-        _blas.add(limit)
-        yield
-    finally:
-        _blas.remove(limit)
+
+    def __init__(self, n: int, work: float = math.inf) -> None:
+        self.n, self.work, self.thread = n, work, threading.get_ident()
+
+    def __enter__(self) -> None:
+        if self.work < _BLAS_WORK:
+            return
+        try:
+            with _blas.lock:
+                _blas.limits.append(self)
+                _blas.apply()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self.work < _BLAS_WORK:
+            return
+        with _blas.lock:
+            if self in _blas.limits:  # not where an interrupt came before it was added
+                _blas.limits.remove(self)
+            _blas.apply()
 
 
 @contextmanager
@@ -231,32 +247,20 @@ class _BlasThreads:
     """The limits in force, and threadpoolctl's handle on the BLAS libraries of this process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._limits: list[tuple[int, int]] = []  # (thread, number)
+        self.lock = threading.Lock()
+        self.limits: list[blas_limit] = []
         self._applied: int | None = None
         self._originals: list[int] = []
         after_fork_in_child(self._forget_other_threads)
 
-    def add(self, limit: tuple[int, int]) -> None:
-        """Add a limit: the smallest one is in force."""
-        with self._lock:
-            self._limits.append(limit)
-            self._apply()
-
-    def remove(self, limit: tuple[int, int]) -> None:
-        """Remove a limit that was added, or nothing if an interrupt came before it was."""
-        with self._lock:
-            if limit in self._limits:
-                self._limits.remove(limit)
-            self._apply()
-
     def _forget_other_threads(self) -> None:
         """In a forked child, which does not have them: the next limit to end restores BLAS."""
-        self._lock = threading.Lock()
-        self._limits = [limit for limit in self._limits if limit[0] == threading.get_ident()]
+        self.lock = threading.Lock()
+        self.limits = [limit for limit in self.limits if limit.thread == threading.get_ident()]
 
-    def _apply(self) -> None:
-        wanted = min(self._limits, key=itemgetter(1))[1] if self._limits else None
+    def apply(self) -> None:
+        """Put the smallest limit in force, or what was there before the first."""
+        wanted = min([limit.n for limit in self.limits], default=None)
         if wanted == self._applied:
             return
         libraries = _blas_libraries()

@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier, compress
+from widemargin.data.csr import check_sparse
 
 N, D, FAR = 100, 40, 10**9
 Y = np.arange(N) % 2
@@ -198,3 +199,13 @@ def test_other_formats_that_are_right(kind: type) -> None:
     np.testing.assert_allclose(
         estimator.decision_function(kind(valid())), estimator.decision_function(valid()), atol=1e-12
     )
+
+
+def test_wide_indices_are_converted_once() -> None:
+    X = sp.csr_array(np.eye(3))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    checked = check_sparse(X)
+    assert checked.indices.dtype == np.int32
+    assert X.indices.dtype == np.int64
+    assert np.shares_memory(checked.data, X.data)
+    assert check_sparse(checked) is checked

@@ -52,9 +52,9 @@ from ..solvers.dual.in_memory import (
 from ..solvers.dual.memory import active_bytes, among_solves, free_bytes
 from ..solvers.dual.problem import DualProblem, PairProblems
 from ..solvers.dual.solver import DualSolver
-from ..solvers.dual.subproblems import Subproblem, join_subproblems, solve_on_full_matrix
+from ..solvers.dual.subproblems import Subproblems, solve_on_full_matrix
 from ..solvers.results import DualResult
-from .trained_machines import TrainedMachine, describe_level
+from .trained_machines import TrainedMachine, TrainedMachines, describe_level
 
 # A function that returns a machine's rows (m,) and its dual problem of m coordinates.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
@@ -104,7 +104,7 @@ class DCSVMSettings:
     n_sample: int = 1000
     partition: str = "input"
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         """Where the solve of each dual ends."""
         return Limits(self.tol, self.max_relative_gap, self.max_iter)
@@ -167,7 +167,7 @@ def train_machine(
     come near `tol`, the solution is corrected with float64 entries.
     """
     if suits_full_matrix(len(data.samples), 1, settings, progress):
-        return _train_on_full_matrix(data, settings, progress, before)
+        return replace(train_on_full_matrix(data, settings, progress, before)[0], rows=None)
     is_exact = before is not None and before.division is None
     if before is not None and (not before.result.beta.any() or (is_exact and settings.stop_level)):  # no start
         anew = train_machine(data, settings, progress, rng, division=division, is_one_of_several=is_one_of_several)
@@ -191,18 +191,18 @@ def train_machine(
         return whole.following(before)
 
 
-def _train_on_full_matrix(
+def train_on_full_matrix(
     data: KernelProblem, settings: DCSVMSettings, progress: AnyProgress, before: TrainedMachine | None
-) -> TrainedMachine:
-    kernel, samples, problem = data
+) -> TrainedMachines:
+    """`train_machine` without levels and rounds, as arrays of one machine."""
+    (kernel, samples, problem), n = data, len(data.samples)
     start = problem.sparse_point() if before is None else before.start
     progress.stage("whole problem")
-    whole = join_subproblems([Subproblem(np.arange(len(samples)), problem, start)])
-    whole = replace(whole, keeps_start=before is not None)
-    work = len(samples) ** 2 * (samples.row_cost + SMALL_ENTRY_WORK)
-    with blas_limit(1), ThreadTeam(settings.n_jobs, work) as team, closing_scratch():
-        result = solve_on_full_matrix(kernel, samples, whole, settings.limits, team, progress)[0]
-    return TrainedMachine.exact(result)
+    whole = Subproblems(np.arange(n), np.array([0, n]), problem, start, keeps_start=before is not None)
+    work = n**2 * (samples.row_cost + SMALL_ENTRY_WORK)
+    with blas_limit(1, n**2 * samples.row_cost), ThreadTeam(settings.n_jobs, work) as team, closing_scratch():
+        results = solve_on_full_matrix(kernel, samples, whole, settings.limits, team, progress)
+    return TrainedMachines.of_results(whole.rows, results)
 
 
 @contextmanager

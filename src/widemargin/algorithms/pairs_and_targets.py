@@ -40,6 +40,7 @@ from .dc_svm_levels import (
     max_rows_of_full_matrix,
     suits_full_matrix,
     train_machine,
+    train_on_full_matrix,
 )
 from .dc_svm_on_workers import train_on_workers
 from .trained_machines import TrainedMachine, TrainedMachines, in_order
@@ -64,6 +65,8 @@ def train_machines(
         if len(problems) > 1:
             return SeveralMachines(kernel, samples, problems, settings, progress, rng).run(before)
         data, given = KernelProblem(kernel, samples, problems[0]()[1]), None if before is None else before[0]
+        if suits_full_matrix(len(samples), 1, settings, progress):
+            return train_on_full_matrix(data, settings, progress, given)
         return TrainedMachines.join([train_machine(data, settings, progress, rng, before=given)])
     if len(problems) > 1:
         progress.stage(f"{len(problems)} machines", len(problems))
@@ -122,6 +125,10 @@ class SeveralMachines:
         self.settings = settings
         self.progress = progress
         self.rng = rng
+        self.sizes = (  # (P,): the rows of each problem
+            problems.sizes if isinstance(problems, PairProblems) else np.full(len(problems), len(samples))
+        )
+        self.work = self.sizes.astype(np.float64) ** 2
 
     def run(self, before: TrainedMachines | None = None) -> TrainedMachines:
         """Train them, in the order of `problems`, from the machines `before`, where an earlier fit has left these."""
@@ -130,23 +137,23 @@ class SeveralMachines:
             machines = self.run()
             is_better = machines.results.converged.all() or machines.objective <= before.objective
             return machines if is_better else before
-        everything = np.arange(len(self.problems))
-        self.progress.stage(f"{len(everything)} machines", float(self._work(everything).sum()))
-        has_room = n * n * samples.dtype.itemsize <= settings.memory.less(samples.nbytes)["shared matrix"]
-        are_pairs = isinstance(self.problems, PairProblems)
-        if not are_pairs and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-            return TrainedMachines.join(self._train_on_shared_matrix([p for _, p in self._make_all()], before))
+        self.progress.stage(f"{len(self.work)} machines", float(self.work.sum()))
+        if (
+            not isinstance(self.problems, PairProblems)
+            and n > WORKING_SET_ROWS
+            and not settings.stop_level
+            and n * n * samples.dtype.itemsize <= settings.memory.less(samples.nbytes)["shared matrix"]
+        ):
+            problems = [self.problems[p]()[1] for p in range(len(self.problems))]
+            return TrainedMachines.join(self._train_on_shared_matrix(problems, before))
         batches = self._batches()
-        work = [float(self._work(batch.numbers).sum()) for batch in batches]
+        work = [float(self.work[batch.numbers].sum()) for batch in batches]
         solved = share_time(partial(self._train_batch, before), batches, work, self.progress, _are_converged)
         return in_order([batch.numbers for batch in batches], solved)
 
-    def _make_all(self) -> list[tuple[RowIndices, DualProblem]]:
-        return [self.problems[p]() for p in range(len(self.problems))]
-
     def _batches(self) -> list[_Batch]:
         """The groups of problems that share kernel matrices, and at the end all other problems."""
-        everything, settings = np.arange(len(self.problems)), self.settings
+        everything, settings = np.arange(len(self.work)), self.settings
         groups = [(len(self.samples), everything)]
         if isinstance(self.problems, PairProblems):
             groups = group_pairs(self.problems.class_sizes.tolist(), max_rows_of_full_matrix(settings))
@@ -179,7 +186,7 @@ class SeveralMachines:
         left = [k for k in range(len(numbers)) if k not in found or not found[k].result.converged]
         samples, stop_level, n_jobs = self.samples, self.settings.stop_level, self.settings.n_jobs
         n_workers = min(effective_n_jobs(n_jobs), len(left))
-        memory = self.settings.memory.less(solution_bytes(int(self._sizes(numbers).sum())))
+        memory = self.settings.memory.less(solution_bytes(int(self.sizes[numbers].sum())))
         memory = among_solves(samples, memory, n_workers)
         settings, division = replace(self.settings, memory=memory), None if before is None else before.division
         if stop_level and division is None:
@@ -190,20 +197,10 @@ class SeveralMachines:
         seeds = self.rng.integers(2**63, size=len(left)).tolist()
         parts = [_Part(int(numbers[k]), seed, found.get(k)) for k, seed in zip(left, seeds, strict=True)]
         train, run_tasks = partial(self._train_one, settings, division), partial(run, n_jobs=n_jobs)
-        work = self._work(numbers[left]).tolist()
+        work = self.work[numbers[left]].tolist()
         machines = share_time(train, parts, work, progress, _is_converged, run_tasks, n_workers)
         found |= dict(zip(left, machines, strict=True))
         return TrainedMachines.join([found[k] for k in range(len(numbers))])
-
-    def _sizes(self, numbers: RowIndices) -> RowIndices:
-        """The numbers of rows of problems."""
-        if isinstance(self.problems, PairProblems):
-            return np.asarray(self.problems.sizes[numbers])
-        return np.full(len(numbers), len(self.samples))
-
-    def _work(self, numbers: RowIndices) -> Vector:
-        """The work of problems: the squares of their numbers of rows."""
-        return self._sizes(numbers).astype(np.float64) ** 2
 
     def _train_one(
         self,
@@ -222,7 +219,7 @@ class SeveralMachines:
         known = None if known is None else replace(known, division=local)
         machine = train_machine(data, settings, share, rng, before=known, division=local, is_one_of_several=True)
         if share.stopped_by is None:  # else it goes on later
-            self.progress.advance(float(self._work(np.array([part.number])).sum()))
+            self.progress.advance(float(self.work[part.number]))
         return replace(machine, rows=rows, division=division)
 
     def _take(
@@ -248,10 +245,12 @@ class SeveralMachines:
         if not is_used.all():
             samples = SampleSubset(samples, np.flatnonzero(is_used))
             local = replace(parts, rows=(np.cumsum(is_used) - 1)[parts.rows])
-        work = float(self._work(numbers[left]).sum()) * (samples.row_cost + SMALL_ENTRY_WORK)
-        with blas_limit(1), ThreadTeam(self.settings.n_jobs, work) as team:
+        squares = float(self.work[numbers[left]].sum())
+        work = squares * (samples.row_cost + SMALL_ENTRY_WORK)
+        product = len(samples) ** 2 * samples.row_cost
+        with blas_limit(1, product), ThreadTeam(self.settings.n_jobs, work) as team:
             results = solve_on_full_matrix(self.kernel, samples, local, limits, team, SilentProgress(progress))
-        self.progress.advance(float(self._work(numbers[left]).sum()))
+        self.progress.advance(squares)
         if before is None:
             return TrainedMachines.of_results(parts.rows, results)
         is_better = results.converged | (results.objective <= before.results.objective[left])

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from .._types import RowIndices, Rows
-from ..data.columns import occupied_columns
+from ..data.rows import occupied_columns
 
 MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # largest rounding error / spread, and value, of a feature in float32
 

@@ -8,11 +8,10 @@
     repeated         samples that occur several times, with a constant each
     csr              CSR arrays: storage for both kinds of machines, and the check of their indices
     memory_map       memory maps larger than the memory budget
-    open_matrix      open_design_matrix: the storage for X in this process or on a cluster
 
     samples          Samples: tiles of inner products, of kernel machines; dense, CSR or Gram
     remote           dask collections: all that knows dask
-    rows             row indices: spread over all rows, inverted, of each label
+    rows             row indices: spread over all rows, inverted, of each label; columns that hold values
     labels           classes as binary problems: one against the rest, groups of pairs
 """
 
@@ -20,9 +19,9 @@ from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess, RowArrays
 from .dense import has_finite_values
 from .design_matrix import IdentityMatrix, make_design_matrix, split_constant, with_constant
 from .memory_map import has_finite_rows, mapped_pages, take_rows
-from .open_matrix import open_design_matrix
 from .remote.client import LostPartitionError
 from .remote.lazy_rows import compute_rows, compute_values, iterate_blocks, map_rows
+from .remote.partitioned_matrix import open_design_matrix
 from .remote.partitions import is_dask_collection
 from .repeated import RepeatedMatrix, repeat_rows
 

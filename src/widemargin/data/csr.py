@@ -123,10 +123,9 @@ class SparseMatrix(RowAccess):
 
 
 def canonical(X: Any) -> sp.csr_array:
-    """X as CSR without repeated entries; a sparse X is shared where that is possible, and never changed."""
+    """X as CSR without repeated entries; a sparse X, checked before, is shared where that is possible."""
     if not sp.issparse(X):
         return _nonzeros(np.ascontiguousarray(X))
-    check_sparse(X)
     rows = sp.csr_array(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -186,27 +185,33 @@ def row_arrays(X: Any) -> Any:
     return make_csr(X) if hasattr(X, "indptr") else X
 
 
-def check_sparse(X: Any) -> None:
+def check_sparse(X: Any) -> Any:
     """Raise a ValueError if the indices of a SciPy sparse array are not within its shape, or not in its arrays.
 
     Parameters
     ----------
     X : sparse array of any format
         Only what SciPy itself does not check when it converts the array to CSR.
+
+    Returns
+    -------
+    sparse array
+        X itself; a CSR X of wider indices with the same values and indices of int32, which are converted here once.
     """
     if X.ndim != 2:  # scikit-learn refuses it
-        return
+        return X
     if X.format in _LINES:
-        _check_compressed(X)
-    elif X.format == "coo":
+        return _check_compressed(X)
+    if X.format == "coo":
         _check_coordinates(X)
     elif X.format == "lil":
         _check_lists(X)
     elif X.format == "dia" and (X.data.ndim != 2 or X.offsets.shape != (len(X.data),)):
         raise ValueError(f"the DIA array has {X.data.shape} values for {X.offsets.size} diagonals")
+    return X
 
 
-def _check_compressed(X: Any) -> None:
+def _check_compressed(X: Any) -> Any:
     (n_lines, n_others), data = X.shape, np.asarray(X.data)
     if X.format == "csc":
         n_lines, n_others = n_others, n_lines
@@ -218,6 +223,9 @@ def _check_compressed(X: Any) -> None:
         raise ValueError(f"the data of the {X.format.upper()} array must have one dimension, got {data.ndim}")
     indices, indptr = _index_arrays(X)
     csr.check_arrays(indices, indptr, len(data), n_lines, n_others, X.format.upper(), *_LINES[X.format])
+    if X.format != "csr" or indices is X.indices or len(data) > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, indices, indptr.astype(np.int32)), X.shape)  # SciPy has both of one width
 
 
 def _check_coordinates(X: Any) -> None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .._threads import BLOCK_VALUES
 from .._types import Array
-from .columns import occupied_columns
+from .rows import occupied_columns
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
 

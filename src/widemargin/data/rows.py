@@ -1,4 +1,4 @@
-"""Row indices: a sample spread over all rows, the inverse of a list, those of each label, and of equal rows."""
+"""Rows spread over all, of each label, equal ones; and the columns that hold values, without which arrays are short."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._threads import row_blocks
 from .._types import Array, Labels, RowIndices, Vector
@@ -88,3 +89,26 @@ def _row_keys(X: Array, labels: Labels) -> Iterator[tuple[bytes, int]]:
     rows = np.ascontiguousarray(X)
     keys: list[Any] = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel().tolist()
     return zip(keys, labels.tolist(), strict=True)
+
+
+def occupied_columns(X: Any) -> tuple[Any, RowIndices | None]:
+    """X (n, d) restricted to its m columns that hold values, (n, m), and the numbers of these, ascending.
+
+    X itself and None, unless it is CSR with fewer entries than columns: else X is longer than a vector of d.
+    O(nnz log nnz). The values are shared.
+    """
+    if not sp.issparse(X) or X.nnz >= X.shape[1]:
+        return X, None
+    columns, indices = np.unique(X.indices, return_inverse=True)
+    return type(X)((X.data, indices.astype(X.indices.dtype), X.indptr), (X.shape[0], len(columns))), columns
+
+
+def restore_columns(X: Any, columns: RowIndices | None, d: int) -> Any:
+    """X (n, m) of the columns that `occupied_columns` returned, CSR or dense, with all d columns again."""
+    if columns is None:
+        return X
+    if sp.issparse(X):
+        return type(X)((X.data, columns[X.indices], X.indptr), (X.shape[0], d))
+    restored = np.zeros((len(X), d), X.dtype)
+    restored[:, columns] = X
+    return restored

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from .._native import csr, dense
+from .._native import csr, dense, linear
 from .._threads import value_blocks
 from .._types import Array, RowIndices, Vector
 from .csr import CSRArray, canonical, prefers_csr
@@ -125,7 +125,8 @@ class DenseSamples:
     def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once."""
         if self._squares is None:
-            self._squares = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+            self._squares = np.empty(len(self.X))
+            linear.squared_norms(self.X, self._squares)
         return self._squares
 
     def take(self, rows: Selection) -> DenseSamples:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 
@@ -34,32 +34,12 @@ class CallbackSupportMixin:
         return Support._init_callback_context(self, *args, **kwargs)
 
 
-def _listens(estimator: Any) -> bool:
-    return bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
+class FitTask(AbstractContextManager["FitTask"]):
+    """The fit as a task of the estimator's callbacks, and every round of a solver as a task of the fit.
 
-
-@contextmanager
-def fit_task(estimator: Any, X: Any, y: Any) -> Iterator[CallbackBridge]:
-    """The fit as a task of the estimator's callbacks, which are torn down however the ``with`` block ends.
-
-    A StopIteration of a scorer, a callback or a splitter is raised as RuntimeError: it would end a loop of the caller's
-    without a word.
+    The callbacks are torn down however the ``with`` block ends. A StopIteration of a scorer, a callback or a splitter
+    is raised as RuntimeError: it would end a loop of the caller's without a word.
     """
-    listens = _listens(estimator)
-    try:
-        yield CallbackBridge(estimator, X, y)
-    except StopIteration as error:
-        message = f"{type(estimator).__name__}: a function that it was given raised {error!r}"
-        raise RuntimeError(message)  # noqa: B904 - with this cause, contextlib would raise the StopIteration
-    finally:
-        if listens:
-            from sklearn.callback import with_callbacks
-
-            with_callbacks(lambda _: None)(estimator)  # tears down, after a method that does nothing
-
-
-class CallbackBridge:
-    """Turns rounds of a solver into tasks of the estimator's fit: one task tree a fit, with a task for every round."""
 
     def __init__(self, estimator: Any, X: Any, y: Any) -> None:
         self.task = {"estimator": estimator, "X": X, "y": y}
@@ -68,9 +48,26 @@ class CallbackBridge:
         self.context: Any = None
         # a fit within a search of scikit-learn has a context, the search's, but perhaps no callbacks of its own
         self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", None))
-        if _listens(estimator):
-            self.context = estimator._init_callback_context(max_subtasks=None)
-            self.context.call_on_fit_task_begin(**self.task)
+        self._listens = self.has_callbacks or hasattr(estimator, "_parent_callback_ctx")
+
+    def __enter__(self) -> Self:
+        if self._listens:
+            try:
+                self.context = self.task["estimator"]._init_callback_context(max_subtasks=None)
+                self.context.call_on_fit_task_begin(**self.task)
+            except BaseException as error:
+                self.__exit__(type(error), error, None)
+                raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if self._listens:
+            from sklearn.callback import with_callbacks
+
+            with_callbacks(lambda _: None)(self.task["estimator"])  # tears down, after a method that does nothing
+        if isinstance(error, StopIteration):
+            name = type(self.task["estimator"]).__name__
+            raise RuntimeError(f"{name}: a function that it was given raised {error!r}") from error
 
     def __call__(self, state: dict[str, float]) -> bool:
         """End a round's task; True when a callback returns True: stop."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -88,8 +87,9 @@ class DualMachine(ExpansionMachine):
     _resumed: dict[str, Any] | None = None  # what another fit goes on from: see `_resuming`
 
     def _train(self, rows: TrainingRows, progress: Progress) -> None:
+        work = float(len(rows.weights)) ** 2 * rows.X.shape[1]
         with (
-            blas_limit(1),  # a second thread, once woken by a probe of some rows, spins on through an early fit
+            blas_limit(1, work),  # a second thread, once woken by a probe of some rows, spins on through an early fit
             self._open_rows(rows, progress) as rows,
         ):
             kernel, samples, rows = self._make_samples(rows, progress)
@@ -230,12 +230,12 @@ class DualMachine(ExpansionMachine):
             check_array(compute_values(y), dtype=None, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0),
         )
 
-    @contextmanager
-    def _open_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
+    def _open_rows(self, rows: TrainingRows, progress: Progress) -> AbstractContextManager[TrainingRows]:
         """The rows themselves, or `RemoteRows` of a dask collection, whose rows stay on the workers."""
-        if not is_dask_collection(rows.X):
-            yield rows
-            return
+        return self._open_remote_rows(rows, progress) if is_dask_collection(rows.X) else nullcontext(rows)
+
+    @contextmanager
+    def _open_remote_rows(self, rows: TrainingRows, progress: Progress) -> Iterator[TrainingRows]:
         check = partial(raise_if_stopped, SilentProgress(progress).go_on)
         with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
             self._dtype = X.dtype.name
@@ -269,7 +269,8 @@ class DualMachine(ExpansionMachine):
         """The machines with the rounding errors of their decision values in their gaps."""
         if isinstance(samples, RemoteRows):
             return machines
-        return replace(machines, results=with_rounding(machines.results, float64_error(kernel, samples), self.tol))
+        machines.results = with_rounding(machines.results, float64_error(kernel, samples), self.tol)
+        return machines
 
     def _set_attributes(
         self, kernel: Kernel, samples: Samples | RemoteRows, rows: TrainingRows, machines: TrainedMachines

@@ -7,7 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from html import escape
 from importlib.metadata import PackageNotFoundError, metadata
@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import Callback, Progress
-from ._callbacks import CallbackSupportMixin, fit_task
+from ._callbacks import CallbackSupportMixin, FitTask
 from ._fitted_state import FittedState
 
 _PACKAGE = __name__.partition(".")[0]
@@ -106,17 +106,17 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         the fitted attributes, and warns if it was stopped. If it fails, the estimator is as it was before.
         """
         _keep_freed_memory()
-        with fit_task(self, X, y) as bridge, all_or_nothing(self):
+        with FitTask(self, X, y) as task, all_or_nothing(self):
             self._forget()
             self._check_parameters()
             data = self._check_data(X, y, sample_weight)
-            with self._make_progress(bridge if bridge.has_callbacks else None) as progress:
-                bridge.attributes = partial(self._snapshot, data, progress)
+            with self._make_progress(task if task.has_callbacks else None) as progress:
+                task.attributes = partial(self._snapshot, data, progress)
                 try:
                     yield data, progress
-                    bridge.close()
+                    task.close()
                 finally:  # a reference cycle, which would keep all of the fit until the next garbage collection
-                    bridge.attributes = progress.current_solution = None
+                    task.attributes = progress.current_solution = None
 
     def _make_progress(self, callback: Callback | None = None) -> Progress:
         title = type(self).__name__
@@ -129,30 +129,31 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         return copied
 
 
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+class all_or_nothing(AbstractContextManager[None]):  # noqa: N801 - as a function
     """Restore the estimator's attributes if the block fails: nothing is left half-fitted.
 
     Fits of one object in several threads wait for one another, so that each begins and ends with a whole machine.
     """
-    with _fit_lock(estimator):
-        before = dict(estimator.__dict__)
-        try:
-            yield
-        except BaseException:
-            estimator.__dict__.clear()
-            estimator.__dict__.update(before)
-            raise
+
+    def __init__(self, estimator: BaseEstimator) -> None:
+        self._attributes = estimator.__dict__
+        with _lock_of_locks:
+            self._lock = _fit_locks.setdefault(estimator, threading.RLock())
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._before = dict(self._attributes)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._attributes.clear()
+            self._attributes.update(self._before)
+        self._lock.release()
 
 
-_fit_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+# the lock that a fit of an object holds; no attribute of it, as files and copies have none
+_fit_locks: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
 _lock_of_locks = threading.Lock()
-
-
-def _fit_lock(estimator: Any) -> Any:
-    """The lock that a fit of this object holds; not an attribute, as files and copies have none."""
-    with _lock_of_locks:
-        return _fit_locks.setdefault(estimator, threading.RLock())
 
 
 @cache

@@ -14,14 +14,14 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._memory import memory_plan
+from .._memory import MemoryPlan, memory_plan
 from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, compute_values, open_design_matrix
-from ..data.columns import occupied_columns, restore_columns
 from ..data.csr import canonical
+from ..data.rows import occupied_columns, restore_columns
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.losses import Loss
 from ..solvers.results import History, LinearResult
@@ -46,6 +46,7 @@ from ._validation import (
 )
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
+_PASSES = 128  # over X, about, that a fit has: all of them decide whether it has more than one thread
 _VECTORS = 14  # of n that a machine's training holds
 _LEAST_VECTORS = 11  # of them, those that it cannot do without
 _LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
@@ -176,35 +177,39 @@ class LinearMachine(Estimator[ValidatedRows]):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = self._check_targets(X, y)
-        if sp.issparse(X) or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
+        is_sparse, columns = sp.issparse(X), None
+        if is_sparse or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
             check_magnitude("X", X, LARGEST_ENTRY)
-        X = canonical(X) if sp.issparse(X) else X  # norms of rows are sums of squared entries
         weights = None if sample_weight is None else check_weights(compute_values(sample_weight), labels)
-        # with a warm start, other samples may follow, which hold values in other columns
-        X, columns = (X, None) if self.warm_start else occupied_columns(X)
+        if is_sparse:
+            X = canonical(X)  # norms of rows are sums of squared entries
+            # with a warm start, other samples may follow, which hold values in other columns
+            X, columns = (X, None) if self.warm_start else occupied_columns(X)
         return ValidatedRows(X, labels, weights, columns)
 
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""
         settings, Cs = self._settings(), [float(model.C) for model in models]  # NumPy's float32 would spread
+        n, d = len(data.labels), data.X.shape[1]
         with (
-            blas_limit(1),  # the products are bound by memory, and the same on any number of threads
-            ThreadTeam(self.n_jobs) as team,
+            blas_limit(1, float(n) * d * max(n, d)),  # the products are bound by memory, with any number of threads
+            ThreadTeam(self.n_jobs, _PASSES * float(n) * d) as team,
             open_design_matrix(data.X, team, settings.memory.budget) as matrix,
         ):
-            check_consistent_length(matrix, data.labels)
+            if matrix.shape[0] != n:
+                check_consistent_length(matrix, data.labels)
             problem = self._make_problem(matrix, data, max(Cs), team)
-            self._check_memory(problem, len(models))
+            self._check_memory(problem, settings.memory, len(models))
             for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):
                 model._set_attributes(self, data.columns, *trained)
                 model._warn_if_stopped(progress, trained[0])
 
-    def _check_memory(self, problem: LinearProblem, n_models: int) -> None:
+    def _check_memory(self, problem: LinearProblem, memory: MemoryPlan, n_models: int) -> None:
         (n, d), n_features = problem.X.shape, self.n_features_in_
         k = len(getattr(self, "classes_", ())) or 1
         classes = f" and {k} classes" if k > 1 else ""
         needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + n_models * k * n_features)
-        memory_plan(self).require(needed, f"{n} rows of {n_features} features{classes}")
+        memory.require(needed, f"{n} rows of {n_features} features{classes}")
 
     def _train_path(
         self, problem: LinearProblem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam

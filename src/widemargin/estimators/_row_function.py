@@ -1,4 +1,4 @@
-"""`RowFunction`: an estimator's predictions of one row at a time, without scikit-learn's checks."""
+"""`RowFunction`: predictions of one row at a time, without scikit-learn's checks; the arithmetic of fitted scalers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from .._memory import memory_plan
 from .._threads import ONE_THREAD
 from .._types import Array, Matrix, Vector
 from ..data import has_finite_values
-from ._column_operations import SCALINGS, column_operations
 from ._validation import check_choice, shown
 
 if TYPE_CHECKING:  # it imports rich, which a fit does not need
     from sklearn.pipeline import Pipeline
 
+Operations: TypeAlias = list[tuple[str, NDArray[np.float64]]]
 Response: TypeAlias = Callable[[Matrix], NDArray[Any]]  # what a method returns (n, ...), from decision values (n, q)
 
+SCALINGS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RelevanceScaler"
 _FUNCTIONS = {
     "Sub": np.subtract,
     "Div": np.divide,
@@ -134,3 +135,37 @@ def _row_scaling(steps: Pipeline) -> Callable[[Array], Array]:
         return row
 
     return scale
+
+
+def is_passed(step: Any) -> bool:
+    """Whether a step of a pipeline changes nothing."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def column_operations(step: Any) -> Operations | None:
+    """What `transform` of a fitted step does to the columns, one after the other; None for a step of another kind.
+
+    Pairs of an operator of ONNX, whose name is also that of a function of arrays, and its operand (n_features,) or ().
+    """
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler  # imports rich, which no fit needs
+
+    if is_passed(step):
+        return []
+    if isinstance(step, StandardScaler):
+        shift: Operations = [("Sub", _double(step.mean_))] if step.with_mean else []
+        return [*shift, ("Div", _double(step.scale_))] if step.with_std else shift
+    if isinstance(step, MinMaxScaler):
+        scaling: Operations = [("Mul", _double(step.scale_)), ("Add", _double(step.min_))]
+        return scaling + (_clipping(*step.feature_range) if step.clip else [])
+    if isinstance(step, MaxAbsScaler):
+        return [("Div", _double(step.scale_)), *(_clipping(-1.0, 1.0) if getattr(step, "clip", False) else [])]
+    factors = getattr(step, "_column_factors", None)  # of RelevanceScaler
+    return None if factors is None else [("Mul", _double(factors))]
+
+
+def _clipping(lowest: float, highest: float) -> Operations:
+    return [("Max", _double(lowest)), ("Min", _double(highest))]
+
+
+def _double(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values, np.float64)

@@ -9,12 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._native import linear
 from .._threads import value_blocks
 from .._types import Array, KernelParameter, RowIndices, Rows, Vector
-from ..data.columns import occupied_columns
 from ..data.origin import FAR, origin_distance
 from ..data.remote.client import do_not_check
 from ..data.remote.remote_rows import RemoteRows
+from ..data.rows import occupied_columns
 from ..data.samples import Samples, make_samples, view_samples
 from ..kernels.entry_precision import ensure_precision
 from ..kernels.functions import (
@@ -61,8 +62,9 @@ def entry_variance(X: Rows, weights: Vector) -> float:
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
     squares = np.empty(len(X))
     for block in value_blocks(*X.shape):
-        centred = X[block] - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
-        np.einsum("ij,ij->i", centred, centred, dtype=np.float64, out=squares[block])
+        # a second pass: entries may be large and close together
+        centred = np.subtract(X[block], np.asarray(mean, X.dtype), order="C")
+        linear.squared_norms(centred, squares[block])
     return float(weights @ squares / total)
 
 
@@ -124,18 +126,18 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
 
     A gamma beyond the reciprocal of the smallest normal number would make a kernel of what is left of such products.
     """
-    gamma = getattr(kernel, "gamma", 0.0)
-    if gamma * float(np.finfo(samples.dtype).tiny) >= 1.0:
+    gamma, limits = getattr(kernel, "gamma", 0.0), np.finfo(samples.dtype)
+    if gamma * float(limits.tiny) >= 1.0:
         raise ValueError(
             f"gamma={gamma:.3g} needs products of entries of X that are no normal {samples.dtype} numbers: scale X"
         )
     largest = float(np.abs(samples.squares).max(initial=0.0))
     if not isinstance(kernel, CallableKernel | ExponentialKernel):
         largest = max(largest, float(np.abs(kernel.diagonal(samples)).max(initial=0.0)))
-    if not largest <= float(np.finfo(samples.dtype).max) / 8:  # NaN: rows that overflowed, less their mean
+    if not largest <= float(limits.max) / 8:  # NaN: rows that overflowed, less their mean
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
         raise ValueError(f"X is {samples.dtype} and has a row of norm {norm:.3g}: the kernel overflows. Scale X")
-    if isinstance(kernel, ExponentialKernel) and kernel.gamma * max(1.0, largest) > np.finfo(samples.dtype).max / 8:
+    if isinstance(kernel, ExponentialKernel) and gamma * max(1.0, largest) > limits.max / 8:
         raise ValueError(f"gamma must be small enough for exponents in {samples.dtype}, got {kernel.gamma:g}")
 
 
@@ -224,7 +226,8 @@ def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
 def _describe_dominance(kernel: Kernel, samples: Samples, X: Rows, targets: NDArray[Any] | None) -> str:
     """In words, if one column spreads 100 times as far as the others and predicts next to nothing; else ""."""
     deviations, columns = _column_deviations(X)
-    ordered = np.sort(deviations[deviations > 0])
+    ordered = deviations[deviations > 0]
+    ordered.sort()
     if len(ordered) < 2:
         return ""
     median, widest = ordered[(len(ordered) - 2) // 2], ordered[-1]  # the lower one of the others

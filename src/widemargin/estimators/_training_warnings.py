@@ -80,7 +80,7 @@ def predicted_classes(machines: TrainedMachines, n_classes: int) -> Labels:
     n_positive, sizes = results.sums(is_positive), results.starts[1:] - results.starts[:-1]
     first, second = class_pairs(n_classes)
     winners = np.concatenate([first[n_positive == sizes], second[n_positive == 0]])
-    alone = np.flatnonzero(np.bincount(winners, minlength=n_classes) == n_classes - 1)
+    (alone,) = (np.bincount(winners, minlength=n_classes) == n_classes - 1).nonzero()
     return alone if len(alone) else np.arange(n_classes)
 
 

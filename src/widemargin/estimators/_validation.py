@@ -43,15 +43,14 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     """
     if is_dask_collection(X):
         X = compute_rows(X, memory_plan(estimator))
+    is_sparse = type(X) is not np.ndarray and sp.issparse(X)
+    X = check_sparse(X) if is_sparse else X
     if is_valid := _is_valid_array(estimator, X, how):
         if how.get("reset", True):
             estimator.n_features_in_ = X.shape[1]
-        if isinstance(y, str):  # "no_validation"
-            return X
-        if _are_valid_targets(y, len(X)):
-            return X, y
-    if sp.issparse(X):
-        check_sparse(X)
+        if isinstance(y, str) or _are_valid_targets(y, X.shape[0]):  # "no_validation", or an array
+            rows = summed(X) if is_sparse and sums_repeated else X
+            return rows if isinstance(y, str) else (rows, y)
     validated = validate_data(
         estimator, _with_whole_items(X), y, **{**how, "ensure_all_finite": False} if is_valid else how
     )
@@ -59,27 +58,32 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     if not sp.issparse(rows):
         return validated
     if getattr(X, "format", None) != "csr":  # SciPy has made it CSR
-        check_sparse(rows)
+        rows = check_sparse(rows)
     rows = _with_dtype(rows, how["dtype"])
     rows = summed(rows) if sums_repeated else rows
     return (rows, *labels) if labels else rows
 
 
 def _is_valid_array(estimator: Any, X: Any, how: Mapping[str, Any]) -> bool:
-    """Whether X is an array that scikit-learn's checks would leave as it is: they take longer than a small fit."""
-    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or not (X.flags.c_contiguous and X.flags.aligned):
+    """Whether X is an array, or a CSR one, that scikit-learn's checks would leave as it is.
+
+    They take longer than a small fit.
+    """
+    is_csr = type(X) in (sp.csr_array, sp.csr_matrix) and how.get("accept_sparse") == "csr"
+    values, dtypes = X.data if is_csr else X, how["dtype"]
+    if type(values) is not np.ndarray or X.ndim != 2 or 0 in X.shape or not values.flags.c_contiguous:
         return False
-    dtypes = how["dtype"]
-    if X.dtype not in (dtypes if isinstance(dtypes, list) else [dtypes]) or hasattr(estimator, "feature_names_in_"):
+    is_kept = values.flags.aligned and X.dtype in (dtypes if isinstance(dtypes, list) else [dtypes])
+    if not is_kept or hasattr(estimator, "feature_names_in_"):
         return False
     if not how.get("reset", True) and X.shape[1] != estimator.n_features_in_:
         return False
     if not how.get("ensure_all_finite", True) or get_config()["assume_finite"]:
         return True
-    if X.nbytes < SMALL_BYTES:
-        return has_finite_values(X, ONE_THREAD)
+    if values.nbytes < SMALL_BYTES:
+        return has_finite_values(values, ONE_THREAD)
     with ThreadTeam(getattr(estimator, "n_jobs", None)) as team:
-        return has_finite_values(X, team)
+        return has_finite_values(values, team)
 
 
 def _are_valid_targets(y: Any, n: int) -> bool:
@@ -140,11 +144,11 @@ def check_magnitude(name: str, values: Any, most: float) -> None:
 
     Squares of others overflow, or are no normal numbers. float32 has neither. Of several targets each is checked.
     """
-    entries = values.data if sp.issparse(values) else values
+    entries = values if isinstance(values, np.ndarray) else values.data
     if entries.dtype != np.float64 or not entries.size:
         return
-    axis = 0 if name == "y" else None
-    for largest in np.atleast_1d(np.maximum(entries.max(axis=axis), -entries.min(axis=axis))).tolist():
+    columns = entries.T if name == "y" and entries.ndim == 2 else [entries]
+    for largest in [max(float(column.max()), -float(column.min())) for column in columns]:
         if largest > most:
             raise ValueError(f"{name} must be at most {most:g} in magnitude, got {largest}: scale it")
         if 0 < largest < 1 / most:
@@ -344,14 +348,14 @@ def upper_bounds(C: float, weights: Vector) -> Vector:
     Compiled loops take denormal numbers for zero, and so does this. Raises a ValueError unless the bounds are finite
     and one is left.
     """
-    with np.errstate(over="ignore"):
-        upper: Vector = float(C) * weights  # NumPy keeps integers beyond 64 bits as objects
-    if not np.isfinite(upper).all():
-        largest = f"C={shown(C)} and a weight of {weights.max():g}"
+    heaviest = float(weights.max(initial=0.0))
+    if not math.isfinite(most := float(C) * heaviest):
+        largest = f"C={shown(C)} and a weight of {heaviest:g}"
         raise ValueError(f"C times sample_weight (times class_weight) must be finite, got {largest}")
-    if len(upper) and upper.max() < LEAST_NORMAL:
-        largest = f"C={shown(C)} and a largest weight of {weights.max():g}"
+    if len(weights) and most < LEAST_NORMAL:
+        largest = f"C={shown(C)} and a largest weight of {heaviest:g}"
         raise ValueError(f"C times sample_weight (times class_weight) must be at least {LEAST_NORMAL:g}, got {largest}")
+    upper: Vector = float(C) * weights  # NumPy keeps integers beyond 64 bits as objects
     upper[upper < LEAST_NORMAL] = 0.0
     return upper
 
@@ -368,7 +372,7 @@ def number_classes(
         classes = np.unique(labels[weights > 0])
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes with positive weight, got one class: {shown(classes[0])}")
-    return classes, np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return classes, np.minimum(classes.searchsorted(labels), len(classes) - 1)
 
 
 def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:

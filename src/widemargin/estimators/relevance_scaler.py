@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._types import Array, RandomState, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
-from ..data.columns import occupied_columns
-from ..data.rows import sample_classes
+from ..data.rows import occupied_columns, sample_classes
 from ..kernels.functions import make_kernel
 from ._dual_machine import DualMachine
 from ._estimator import Estimator, warn_of_stop, warn_user

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._threads import ThreadTeam
 from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..data.rows import group_by_label
-from ..estimators._column_operations import column_operations
 from ..estimators._predictor import pair_incidence
+from ..estimators._row_function import column_operations
 from ..estimators._validation import FLOATS, validate_rows
 from ..export.parts import decision_functions, split
 from ..interchange.fitted import adopt, is_libsvm, machine_of_libsvm

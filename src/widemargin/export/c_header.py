@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 
 from .._native import nystroem
-from ..estimators._column_operations import Operations
+from ..estimators._row_function import Operations
 from ..estimators._validation import check_choice
 from ..kernels.functions import RBF, ExponentialKernel, Laplacian, Linear, Polynomial
 from ..models.clustered import BETWEEN, UNCERTAIN, ClusteredExpansion

@@ -13,8 +13,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from ..compression.rows import MAX_ROUNDING
 from ..data.labels import class_pairs
 from ..estimators import LandmarkNystroem, OCASClassifier
-from ..estimators._column_operations import Operations
 from ..estimators._estimator import warn_user
+from ..estimators._row_function import Operations
 from ..estimators._validation import check_choice, shown
 from ..estimators._wrapped import machines_in
 from ..models.clustered import ClusteredExpansion

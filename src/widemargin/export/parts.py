@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._column_operations import SCALINGS, Operations, column_operations, is_passed
+from ..estimators._row_function import SCALINGS, Operations, column_operations, is_passed
 from ..estimators._wrapped import unwrap
 from ..models.linear import LinearModel
 

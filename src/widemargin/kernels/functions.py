@@ -6,7 +6,7 @@ To add a kernel, follow the recipe in CONTRIBUTING.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -351,7 +351,7 @@ def make_kernel(
         names = [*KERNELS, *FUNCTION_KERNELS, "precomputed"]
         raise ValueError(f"kernel must be one of {names} or a callable, got {kernel!r}")
     kind, given = _CLASSES[kernel], {"gamma": gamma, "degree": degree, "coef0": coef0}
-    made: Kernel = kind(**{field.name: given[field.name] for field in fields(kind)})
+    made: Kernel = kind(**{name: given[name] for name in kind.__match_args__})
     return made
 
 

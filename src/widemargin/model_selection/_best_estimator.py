@@ -27,7 +27,7 @@ from .._memory import memory_plan
 from .._progress import Callback
 from .._types import Matrix, RowIndices, Vector
 from ..data import compute_rows, compute_values
-from ..estimators._callbacks import CallbackSupportMixin, fit_task
+from ..estimators._callbacks import CallbackSupportMixin, FitTask
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop, warn_user
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
@@ -227,10 +227,10 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         """
         X = compute_rows(X, memory_plan(self))
         y, sample_weight, groups = map(compute_values, (y, sample_weight, groups))
-        with fit_task(self, X, y) as bridge, all_or_nothing(self):
+        with FitTask(self, X, y) as task, all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
-            found = self._search(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
+            found = self._search(X, y, sample_weight, groups, task if task.has_callbacks else None)
             is_finished = not found.stopped_by
             self.__dict__.pop("best_estimator_", None)  # of an earlier fit
             if self.refit:
@@ -242,7 +242,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
                 is_finished = is_finished and bool(last_step(self.best_estimator_).converged_)
             if found.mark is not None and not is_finished:
                 self._stopped_search = found.mark
-            bridge.close()
+            task.close()
         return self
 
     def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> Found:

@@ -22,8 +22,8 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._config import resolve_memory_budget
 from .._types import RowIndices
-from ..data.columns import occupied_columns
 from ..data.csr import check_sparse
+from ..data.rows import occupied_columns
 from ..estimators._training_warnings import describe_wild_targets, wild_rows
 from ..estimators._validation import LARGEST_ENTRY, LARGEST_TARGET, check_magnitude, check_number, faults_named, shown
 from ..estimators.dc_pred import DCPredClassifier, DCPredRegressor

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._threads import value_blocks
 from .._types import Array, RowIndices, Vector
-from ..data.columns import occupied_columns, restore_columns
+from ..data.rows import occupied_columns, restore_columns
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from .._native import kernels
 from .._threads import after_fork_in_child, openmp_limit, openmp_threads
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..data.columns import occupied_columns, restore_columns
+from ..data.rows import occupied_columns, restore_columns
 
 _MAX_ITER = 20  # of k-means, in input or feature space
 _MAX_ROWS, MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a larger one hardly differ

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from .._config import SMALL_BYTES
 from .._threads import BLOCK_VALUES, ThreadTeam, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Vector
-from ..data.columns import occupied_columns, restore_columns
 from ..data.csr import canonical
-from ..data.rows import group_by_label
+from ..data.rows import group_by_label, occupied_columns, restore_columns
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import CallableKernel, Kernel
 from ..kernels.tiles import KernelProduct, add_kernel_product

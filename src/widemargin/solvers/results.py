@@ -186,7 +186,7 @@ class DualResults:
         columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _POINTS + _COLUMNS}
         history = {name: np.concatenate([part.history[name] for part in parts]) for name in parts[0].history}
         history["problem"] += np.repeat(first[:-1], [len(part.history["problem"]) for part in parts])
-        return cls(np.append(0, np.cumsum(sizes)), **columns, history=history)
+        return cls(starts_of(sizes), **columns, history=history)
 
     def take(self, problems: RowIndices) -> DualResults:
         """The results of some of the problems."""
@@ -197,7 +197,7 @@ class DualResults:
         is_kept = place[self.history["problem"]] >= 0
         history = {name: column[is_kept] for name, column in self.history.items()}
         history["problem"] = place[history["problem"]]
-        starts = np.append(0, np.cumsum(np.diff(self.starts)[problems]))
+        starts = starts_of(np.diff(self.starts)[problems])
         return DualResults(starts, **points, **columns, history=history)
 
     def followed_by(self, problems: RowIndices, later: DualResults, is_better: Mask) -> DualResults:
@@ -213,6 +213,13 @@ class DualResults:
 
 _POINTS = "beta", "decision"
 _COLUMNS = "intercept", "objective", "gap", "violation", "converged", "n_iter"
+
+
+def starts_of(sizes: RowIndices) -> RowIndices:
+    """The first coordinate of each of P problems of these sizes (P,), and the number of all: (P + 1,)."""
+    starts = np.zeros(len(sizes) + 1, np.intp)
+    sizes.cumsum(out=starts[1:])
+    return starts
 
 
 def coordinates_of(starts: RowIndices, problems: RowIndices) -> RowIndices:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
+from widemargin import OCASClassifier
 from widemargin._threads import ThreadTeam
 from widemargin._types import Vector
 from widemargin.data import LocalMatrix, make_design_matrix
@@ -66,3 +69,20 @@ def test_a_fit_that_is_stopped_gets_a_point() -> None:
     w, bound = InteriorPoint(X, loss).solve(1.0, 1e-4, lambda: False)
     assert np.isfinite(w).all()
     assert bound <= objective(X, loss, 1.0, w)
+
+
+@pytest.mark.parametrize(("C", "solves"), [(1.0, False), (1000.0, True)])
+def test_it_ends_a_fit_only_where_rounds_are_slow(C: float, solves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the digits between 0 and 1 it takes as long as 100 rounds, where 50 are enough at C = 1."""
+    X, y = load_digits(return_X_y=True)
+    solved: list[InteriorPoint] = []
+    solve = InteriorPoint.solve
+
+    def counted(self: InteriorPoint, C: float, tol: float, go_on: Callable[[], bool]) -> tuple[np.ndarray, float]:
+        solved.append(self)
+        return solve(self, C, tol, go_on)
+
+    monkeypatch.setattr(InteriorPoint, "solve", counted)
+    model = OCASClassifier(C=C).fit(X / 16, y == 8)
+    assert model.converged_
+    assert bool(solved) == solves

@@ -13,6 +13,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "computed_entries.hpp"
@@ -107,7 +108,7 @@ inline Violation shared_kkt_violation(Team& team, const SeparableTerms& terms, P
 }
 
 // Choose the next working set: the newer half of a full one, and the largest violators; with an intercept, half of them
-// coordinates that should rise, half that should fall. Returns work.rows[:n_used].
+// coordinates that should rise, half that should fall. Returns work.rows[:n_used], all m in their order.
 inline Span<const Index> choose_rows(Team& team, WorkingSet& work, bool has_intercept) {
     const Span<double> violation = as_span(work.violation);
     const Span<Index> rows = as_span(work.rows);
@@ -125,6 +126,7 @@ inline Span<const Index> choose_rows(Team& team, WorkingSet& work, bool has_inte
     };
     if (has_intercept) add(Side::kRise, (limit - n + 1) / 2);
     add(has_intercept ? Side::kFall : Side::kBoth, limit - n);
+    if (n == violation.size) std::iota(rows.begin(), rows.begin() + n, Index(0));  // `gather` reads runs fastest
     work.n_used = n;
     return rows.head(n);
 }
@@ -174,18 +176,22 @@ template <class T> Index keep_entries(const void* source, const WorkingSet& work
 }
 
 // Q[first:end] = K[rows[first:end], rows], scaled by tile.scale on both sides; Q[:n_kept, first:end] is its transpose,
-// as K is symmetric. Q[:n_kept, :n_kept] is there already.
+// as K is symmetric. Q[:n_kept, :n_kept] is there already. All m rows of K are in their order.
 template <class Entry, class T>
-void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index end, Index n_kept, Tile<T>& tile) {
+void gather(Matrix<const Entry> K, Index m, Span<const Index> rows, Index first, Index end, Index n_kept, Tile<T>& tile) {
     const T* __restrict scale = tile.scale.data;
     const Index* __restrict column = rows.data;
     for (Index i = first; i < end; ++i) {
         const Entry *source = K[rows[i]].data, *next = K[rows[minimum(i + 1, rows.size - 1)]].data;
         T* __restrict into = tile.Q[i].data;
         const T s = scale[i];
-        for (Index j = 0; j < rows.size; ++j) {
-            WM_PREFETCH(next + column[j]);
-            into[j] = T(source[column[j]]) * (s * scale[j]);
+        if (rows.size == m) {
+            for (Index j = 0; j < m; ++j) into[j] = T(source[j]) * (s * scale[j]);
+        } else {
+            for (Index j = 0; j < rows.size; ++j) {
+                WM_PREFETCH(next + column[j]);
+                into[j] = T(source[column[j]]) * (s * scale[j]);
+            }
         }
         for (Index j = rows.size; j < tile.extent; ++j) into[j] = T(0);
     }
@@ -206,7 +212,7 @@ void fill_tile(const Problem<Entry>& problem, Span<const Index> rows, Index n_ke
         }
     run(count_blocks(rows.size - n_kept, kGatherRows), [&](Index block) {
         const Index first = n_kept + block * kGatherRows;
-        gather(problem.K, rows, first, minimum(first + kGatherRows, rows.size), n_kept, tile);
+        gather(problem.K, problem.terms.target.size, rows, first, minimum(first + kGatherRows, rows.size), n_kept, tile);
     });
 }
 

@@ -1,5 +1,6 @@
 // Several duals on principal submatrices of one kernel matrix: one-vs-one, each on the rows of a pair of classes.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "dual.hpp"
@@ -33,11 +34,15 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
     constexpr Index kBlock = 32;  // rows mirrored together, so that a cache line of the upper triangle is written once
     const Index m = rows.size;
     const Index* __restrict column = rows.data;
+    bool is_run = true;  // of consecutive rows, which are read fastest
+    for (Index i = 1; i < m; ++i) is_run = is_run && rows[i] == rows[0] + i;
     for (Index first = 0; first < m; first += kBlock) {
         const Index end = minimum(first + kBlock, m);
         for (Index i = first; i < end; ++i) {
             const Entry* source = K[rows[i]].data;
-            for (Index j = 0; j <= i; ++j) into[i * m + j] = source[column[j]];
+            if (is_run) std::copy_n(source + rows[0], i + 1, into + i * m);
+            else
+                for (Index j = 0; j <= i; ++j) into[i * m + j] = source[column[j]];
         }
         for (Index j = 0; j < end; ++j)
             for (Index i = maximum(first, j + 1); i < end; ++i) into[j * m + i] = into[i * m + j];

@@ -8,7 +8,7 @@ computes its partitions again elsewhere, and the pass is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from time import monotonic, sleep
 from typing import Any
 
@@ -27,7 +27,7 @@ from .client import (
     collect,
     wait_for_partitions,
 )
-from .partitions import check_partition, check_widths, partitions_of
+from .partitions import check_partition, check_widths, is_dask_collection, partitions_of
 
 
 class PartitionedMatrix(DesignMatrix):
@@ -113,6 +113,13 @@ class PartitionedMatrix(DesignMatrix):
                 raise LostPartitionError(f"partitions {lost} of X are on no worker, after {MAX_WAIT:g} seconds")
             self._check()
             sleep(0.05)  # the scheduler has noticed the loss, this process has not
+
+
+def open_design_matrix(X: Any, team: ThreadTeam, max_bytes: int = 2**30) -> AbstractContextManager[DesignMatrix]:
+    """X (n, d) ready inside a ``with`` block: a dask collection on its cluster, all other data where they are."""
+    if is_dask_collection(X):
+        return open_partitions(X, team)
+    return nullcontext(make_design_matrix(X, team, max_bytes))
 
 
 @contextmanager

@@ -15,7 +15,7 @@
 (*) The hinge of classes, and the piecewise linear losses of targets, which are two hinges.
 
 A loss names those that are written for it (`Loss.accelerations`). All but `newton_steps` need samples in this process.
-The interior-point method follows 30 rounds, or (min(n, d) / 30)^2 if that is more.
+The interior-point method follows 30 rounds, or (min(n, d) / 30)^2 if that is more, once they are slow.
 Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges have the Gram
 dual, or nothing: rounds are fast there, and depend neither on the order of the samples nor on repeated ones. The
 experiments behind the thresholds are in decision 0006.

@@ -18,7 +18,7 @@ from ..._threads import ThreadTeam
 from ..._types import Array
 from ..dual.certificate import Limits
 from ..dual.problem import svm_problem
-from ..dual.subproblems import Subproblem, find_points, join_subproblems
+from ..dual.subproblems import Subproblems, find_points
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
 
@@ -38,16 +38,15 @@ def solve_gram_duals(
     samples = X.astype(np.float64)
     shift = samples.mean(axis=0) if losses[0].has_intercept else np.zeros(samples.shape[1])
     samples -= shift
-    all_rows, zero = np.arange(len(samples)), np.zeros(len(samples))
-    parts = []
-    for loss in losses:
-        y, upper = np.sign(loss.signed_weights), C * np.abs(loss.signed_weights)
-        parts.append(Subproblem(all_rows, svm_problem(y, upper, has_intercept=loss.has_intercept), zero))
+    n, signed = len(samples), np.concatenate([loss.signed_weights for loss in losses])
+    problem = svm_problem(np.sign(signed), C * np.abs(signed), has_intercept=losses[0].has_intercept)
+    rows, starts = np.arange(len(signed)), np.arange(0, len(signed) + 1, n)
+    parts = Subproblems(rows % n, starts, problem, np.zeros(len(rows)))
     # the primal's gap is checked below
     limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=_MAX_SETS)
-    points = find_points(samples @ samples.T, join_subproblems(parts), limits, team, progress)
+    points = find_points(samples @ samples.T, parts, limits, team, progress)
     results = []
-    for loss, beta in zip(losses, points.reshape(len(losses), -1), strict=True):
+    for loss, beta in zip(losses, points.reshape(-1, n), strict=True):
         w = beta @ samples
         f, square = (samples @ w)[None], float(w @ w)
         objective = 0.5 * square + C * risk_and_plane(loss, f).risk

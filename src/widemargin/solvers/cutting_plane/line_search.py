@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-
 from ..._types import ROUNDING, Vector
 
 INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
@@ -56,7 +54,8 @@ def find_zero(
 
 def least_step(f: Vector, f_end: Vector) -> float:
     """The step that moves decision values f (n,) by 1e-12 of their range; shorter ones are rounding."""
-    return ROUNDING * (1.0 + float(np.ptp(f))) / max(float(np.ptp(f_end - f)), 1e-300)
+    change = f_end - f
+    return ROUNDING * (1.0 + float(f.max() - f.min())) / max(float(change.max() - change.min()), 1e-300)
 
 
 class ChordSearch:

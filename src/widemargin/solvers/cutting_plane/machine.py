@@ -247,7 +247,7 @@ def add_planes(X: DesignMatrix, machines: Sequence[CuttingPlaneMachine], planes:
     elif planes:
         changes = [plane.coef if old is None else plane.coef - old for plane, old in zip(planes, known, strict=True)]
         sums = X.rmatvec(np.concatenate(changes))
-    ends = np.cumsum([0, *(len(plane.coef) for plane in planes)])
     for k, (machine, plane, base) in enumerate(zip(machines, planes, bases, strict=True)):
-        change = sums[ends[k] : ends[k + 1]]
+        q = len(plane.coef)
+        change = sums[k * q : (k + 1) * q]
         machine.add(plane, change if base is None else base.normal + change)

@@ -22,7 +22,7 @@ from ..._native import dual
 from ..._types import LEAST_NORMAL, ROUNDING, Labels, Mask, RowIndices, Vector
 from ...data.labels import class_pairs
 from ...kernels.functions import check_finite
-from ..results import coordinates_of
+from ..results import coordinates_of, starts_of
 
 _MOST_ROUNDED = 0.01  # of a coordinate's box, at most, is rounding
 
@@ -105,6 +105,7 @@ class PairProblems:
         self.has_intercept = has_intercept
         self.class_sizes = np.bincount(classes)
         self.first, self.second = class_pairs(len(self.class_sizes))
+        self.sizes: RowIndices = self.class_sizes[self.first] + self.class_sizes[self.second]  # (n_pairs,), of rows
 
     def __len__(self) -> int:
         return len(self.first)
@@ -114,17 +115,11 @@ class PairProblems:
         pair = int(self.first[p]), int(self.second[p])
         return partial(pair_problem, self.classes, self.upper, *pair, has_intercept=self.has_intercept)
 
-    @property
-    def sizes(self) -> RowIndices:
-        """The number of rows (n_pairs,) of each pair."""
-        return np.asarray(self.class_sizes[self.first] + self.class_sizes[self.second])
-
     def join(self, pairs: RowIndices) -> tuple[RowIndices, RowIndices, DualProblem]:
         """Rows (N,) of some pairs, starts (P + 1,) of each pair's rows among these, and the problem of all N rows."""
-        ends = np.concatenate([[0], self.class_sizes.cumsum()])
         members, sizes = np.array([self.first[pairs], self.second[pairs]]).T, self.sizes[pairs]
-        places = coordinates_of(ends, members.ravel())
-        starts = np.concatenate([[0], sizes.cumsum()])
+        places = coordinates_of(starts_of(self.class_sizes), members.ravel())
+        starts = starts_of(sizes)
         number = np.arange(len(pairs)).repeat(sizes)
         rows = self.classes.argsort(kind="stable")[places]
         rows = rows[np.lexsort((rows, number))]
@@ -182,11 +177,11 @@ def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
     K_ii, the `diagonal` (n,), is raised to at least 1e-12 of the largest.
     """
     check_finite(diagonal, "k(x, x)")
-    largest = float(np.max(diagonal, initial=0.0))
+    largest = float(diagonal.max(initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor) + (0.0 if problem.curvature is None else problem.curvature))
     parts = problem.target, problem.lo, problem.hi, scale
-    target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
+    target, lo, hi, scale = [np.ascontiguousarray(part, np.float64) for part in parts]
     curvature = None if problem.curvature is None else np.ascontiguousarray(problem.curvature, np.float64)
     return dual.SeparableTerms(target, lo, hi, scale, problem.epsilon, curvature)
 

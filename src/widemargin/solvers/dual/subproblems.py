@@ -27,7 +27,7 @@ from ...data.samples import Samples
 from ...kernels.entry_precision import entry_error
 from ...kernels.functions import Kernel, check_finite
 from ...kernels.tiles import fill_gram
-from ..results import Certificate, DualResults, coordinates_of
+from ..results import Certificate, DualResults, coordinates_of, starts_of
 from .certificate import Limits, certify_each
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
@@ -74,7 +74,7 @@ class Subproblems:
         coordinates = coordinates_of(self.starts, problems)
         return Subproblems(
             self.rows[coordinates],
-            np.append(0, np.cumsum(self.sizes[problems])),
+            starts_of(self.sizes[problems]),
             self.problem.take(coordinates),
             self.point[coordinates],
             None if self.decision is None else self.decision[coordinates],
@@ -185,7 +185,7 @@ def _make_results(
     """`make_result` of many problems with the certificates as columns (P,)."""
     n_support = _count_nonzeros(beta, starts)
     history = {
-        "time": np.full(len(n_iter), elapsed),
+        "time": np.zeros(len(n_iter)) + elapsed,
         "objective": certificates.primal_objective,
         "lower_bound": certificates.lower_bound,
         "violation": certificates.violation,
@@ -197,8 +197,8 @@ def _make_results(
 
 def _count_nonzeros(beta: Vector, starts: RowIndices) -> RowIndices:
     """The number of coordinates of each problem (P,) that are not zero."""
-    ends = np.concatenate([[0], (beta != 0.0).cumsum()])[starts]
-    return np.asarray(ends[1:] - ends[:-1])
+    ends = starts_of(beta != 0.0)[starts]
+    return ends[1:] - ends[:-1]
 
 
 def _gradient_at_zero(parts: Subproblems) -> Vector:
@@ -234,13 +234,15 @@ class _Batch:
         self.beta = parts.point.copy()
         self.decision = np.zeros(len(self.beta)) if parts.decision is None else parts.decision.copy()
         self.tols = np.where(polish & (parts.sizes <= WORKING_SET_ROWS), min(limits.tol, SINGLE_SET_TOL), limits.tol)
-        self.sets = np.zeros(len(parts), np.int64) if parts.n_iter is None else parts.n_iter.copy()
-        self.steps = np.zeros(len(parts), np.int64)
+        n_problems = len(self.tols)
+        self.sets = np.zeros(n_problems, np.int64) if parts.n_iter is None else parts.n_iter.copy()
+        self.steps = np.zeros(n_problems, np.int64)
         self.next_check = self.sets + SETS_PER_CHECK
-        self.is_unsolved = np.ones(len(parts), np.bool_)  # to be advanced
-        self.is_solved = np.zeros(len(parts), np.bool_)
-        self.violations = np.zeros(len(parts))
-        self.certificates = np.full((4, len(parts)), np.nan)  # columns: of solved problems
+        self.is_solved = np.zeros(n_problems, np.bool_)
+        self.is_unsolved = ~self.is_solved  # to be advanced
+        self.violations = np.zeros(n_problems)
+        self.certificates = np.zeros((4, n_problems))  # columns
+        self.is_certified = self.is_solved.copy()
         self.stall_tests: dict[int, CoordinateStallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
         self.problems = make(K, parts.rows, parts.starts, self.terms, self.beta, self.decision, self.has_intercept)
@@ -296,11 +298,13 @@ class _Batch:
             return
         self._certify(problems)
         found = Certificate(*self.certificates[:, problems])
-        tols = self.limits.next_tol(np.full(len(problems), np.inf), found)
-        self.is_unsolved[problems] = is_wide = np.isfinite(tols) & (found.violation > 0.0)
-        self.is_solved[problems] = ~is_wide
-        self.tols[problems[is_wide]] = tols[is_wide]
-        self.certificates[:, problems[is_wide]] = np.nan
+        tols = self.limits.next_tol(np.inf, found)
+        is_wide = np.isfinite(tols) & (found.violation > 0.0)
+        self.is_unsolved[problems], self.is_solved[problems] = is_wide, ~is_wide
+        if is_wide.any():
+            wide = problems[is_wide]
+            self.tols[wide] = tols[is_wide]
+            self.is_certified[wide] = False
 
     def solve_stalled(self, go_on: Callable[[], bool]) -> None:
         """Once all have had their turn, solve by Newton steps those whose coordinate steps make no more progress."""
@@ -330,14 +334,15 @@ class _Batch:
         if len(problems) < len(self.parts):
             rows, sizes = coordinates_of(starts, problems), self.parts.sizes[problems]
             point = restrict_terms(self.terms, rows), self.beta[rows], self.decision[rows]
-            starts = np.append(0, np.cumsum(sizes))
+            starts = starts_of(sizes)
+        self.is_certified[problems] = True
         self.certificates[:, problems] = certify_each(
             *point, starts, has_intercept=self.has_intercept, tol=self.limits.tol
         )
 
     def results(self, elapsed: float) -> DualResults:
         """The point and the certificate of each problem."""
-        self._certify(np.isnan(self.certificates[1]).nonzero()[0])
+        self._certify((~self.is_certified).nonzero()[0])
         certificates, point = Certificate(*self.certificates), (self.parts.starts, self.beta, self.decision)
         converged = self.limits.are_met(certificates)
         return _make_results(*point, certificates, elapsed, converged=converged, n_iter=self.sets)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from ..._native import budget as compiled
 from ..._native import csr
 from ..._types import RowIndices, Vector
-from ...data.columns import occupied_columns
 from ...data.csr import CSRArray, make_csr
+from ...data.rows import occupied_columns
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, CallableKernel, Kernel
 from .lookup_table import merge_table

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.data.columns import occupied_columns, restore_columns
+from widemargin.data.rows import occupied_columns, restore_columns
 
 
 @pytest.mark.parametrize("width", [np.int32, np.int64])
