@@ -1,6 +1,7 @@
 """Fixtures that the tests of all packages share."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def _one_blas_thread_for_each_worker() -> Iterator[None]:
     """Where tests run on all cores already (``-n auto``), threads of BLAS would wait for each other."""
     with threadpool_limits(1 if "PYTEST_XDIST_WORKER" in os.environ else None, "blas"):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_not_ignored() -> None:
+    """A shell has its background jobs ignore it, and tests send it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
