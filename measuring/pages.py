@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,14 @@ def table(name: str) -> str:
     if name.startswith("claims/"):
         return _claims.table(name.removeprefix("claims/"))
     rows = _rows_of(name)
-    return _TABLES[name](rows) + tables.source(rows) if rows else "Not measured yet.\n"
+    if not rows:
+        return "Not measured yet.\n"
+    return _TABLES[name](rows) + tables.source(rows, _settings().get(name, ""))
+
+
+def _settings() -> dict[str, str]:
+    """Of the papers' tables: tolerances, threads and where the parameters come from, by name."""
+    return tomllib.loads((README.parent / "evidence" / "settings.toml").read_text(encoding="utf-8"))
 
 
 def _rows_of(name: str) -> list[dict[str, Any]]:

@@ -83,8 +83,8 @@ def star(row: Row, column: str = "others") -> str:
     return "*" * (float(row.get(column) or 0.0) > QUIET)
 
 
-def source(rows: Rows) -> str:
-    """Return the line below a table: machines, commits, days, threads, load, and a mark of rows of several runs."""
+def source(rows: Rows, settings: str = "") -> str:
+    """Return the line below a table: its settings, machines, commits, days, threads, load, a mark of several runs."""
     parts = [_distinct(rows, "machine_card"), "commit " + _distinct(rows, "commit"), _distinct(rows, "date")]
     if any("threads" in row for row in rows):
         parts.append(_distinct(rows, "threads") + " threads")
@@ -96,7 +96,7 @@ def source(rows: Rows) -> str:
         parts.append(f"load beside {unknown} of {len(rows)} rows unknown")
     n_runs = len(runs_of(rows))
     mark = f"**Rows of {n_runs} runs: compare within a run.** " if n_runs > 1 else ""
-    return f"\n*{mark}" + "; ".join(parts) + ".*\n"
+    return "\n" + " ".join(filter(None, [settings, f"*{mark}{'; '.join(parts)}.*"])) + "\n"
 
 
 def _distinct(rows: Rows, column: str) -> str:

@@ -16,6 +16,11 @@ def test_evidence_names_every_results_file_once():
         assert all("commit" in row and "machine_card" in row for row in rows)
 
 
+def test_every_table_of_the_papers_names_its_settings():
+    pages, tables = import_module("measuring.pages"), import_module("evidence._tables")
+    assert pages._settings().keys() == tables.TABLES.keys()
+
+
 def test_every_claim_has_its_figures():
     claims = import_module("evidence._claims")
     known = import_module("measuring.command").find_experiments("evidence").keys() | {"scale", "dc_svm/sweep_totals"}
