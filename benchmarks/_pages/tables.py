@@ -302,49 +302,6 @@ def _shrinking(rows: Rows) -> str:
     return markdown(["set", "rows", "levels", *header], lines)
 
 
-_ENTRIES = ("matrix", "with transpose", "sum")
-_ENTRY_HEADER = ("a kernel matrix", "and its transpose", "a sum of rows")
-
-
-def _kernel_entries(rows: Rows) -> str:
-    """A line for each set: nanoseconds of an entry, before and now."""
-    of = {(row["label"], row["set"]): row for row in rows}
-    lines = [
-        [
-            row["set"],
-            row["n_features"],
-            *(f"{of['before', row['set']][kind]:.2f}, {row[kind]:.2f}" for kind in _ENTRIES),
-        ]
-        for row in rows
-        if row["label"] == "now"
-    ]
-    return markdown(["set", "columns", *_ENTRY_HEADER], lines)
-
-
-def _laplacian_entries(rows: Rows) -> str:
-    """A line for each set and kind of rows: nanoseconds of an RBF entry, and of a Laplacian one before and now."""
-    of = {(row["label"], row["kernel"], row["set"], row["rows"]): row for row in rows}
-    lines = []
-    for label, kernel, *where in of:
-        if (label, kernel) == ("now", "laplacian"):
-            compared = [of[(*which, *where)] for which in (("now", "rbf"), ("before", kernel), (label, kernel))]
-            cells = [", ".join(f"{row[kind]:.2f}" for row in compared) for kind in _ENTRIES]
-            lines.append([where[0], compared[-1]["n_features"], where[1], *cells])
-    return markdown(["set", "columns", "rows", *_ENTRY_HEADER], lines)
-
-
-def _seconds(rows: Rows) -> str:
-    """A line for each set and version: seconds of a fit, and their shares by kind of work."""
-    kinds = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
-    lines = []
-    for (name, n), mine in by(rows, "set", "rows").items():
-        for row in sorted(mine, key=lambda row: row["label"]):
-            shares = [f"{row[kind] / row['seconds']:.0%}" for kind in kinds]
-            seconds = [f"{row[key]:.2f}" for key in ("first", "seconds")]
-            lines.append([name, f"{int(n):,}", row["label"], *seconds, *shares, f"{row['entries']:.2f}"])
-    return markdown(["set", "rows", "version", "first fit", "later fit", *kinds, "entries"], lines)
-
-
 def _constants(rows: Rows) -> str:
     """A line for each value of a constant of the dual solver: by how much the counts change on each problem."""
     dual = [row for row in rows if row["constant"].startswith("solvers/dual/solver.py") and row["measure"] == "counts"]
@@ -573,9 +530,6 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "how_long": _how_long,
     "shrinking": _shrinking,
     "constants": _constants,
-    "seconds": _seconds,
-    "kernel_entries": _kernel_entries,
-    "laplacian_entries": _laplacian_entries,
     "landmarks": _landmarks,
     "losses": _losses,
     "tuning": _tuning,
