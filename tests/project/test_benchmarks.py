@@ -16,7 +16,7 @@ from measuring.experiment import Run
 from widemargin.datasets import load_patches
 
 ROOT = Path(__file__).parents[2]
-TRIALS = "boosting", "early", "one_row", "processes", "seconds", "shrinking", "small_data"
+TRIALS = "boosting", "early", "one_row", "processes", "shrinking", "small_data"
 
 
 def test_measuring_is_below_benchmarks_and_evidence():
