@@ -4,7 +4,7 @@
 
     python measuring/pages.py              # writes
     python measuring/pages.py --check      # exit code 1 where README.md or a picture and the results differ
-    python measuring/pages.py --strict     # exit code 1 where a table has rows of several runs, or a claim none
+    python measuring/pages.py --strict     # exit code 1 where a table compares several runs, or a claim has no row
 
 A page of docs has the line ``<!-- table NAME -->`` alone, and the site's build puts the table there (`with_tables`);
 in README.md the table is written, between this line and ``<!-- end -->``. Pictures of `benchmarks._pages.pictures`
@@ -26,9 +26,9 @@ from benchmarks._pages import pictures
 from benchmarks._pages import tables as benchmark_tables
 from evidence import _claims, _index, _tables
 from measuring import report, tables
-from measuring.provenance import runs_of
 
 README = Path(__file__).resolve().parents[1] / "README.md"
+_SETTINGS = README.parent / "evidence" / "settings.toml"
 _MARKER = re.compile(r"^<!-- table ([\w/]+) -->\n", re.MULTILINE)
 _WRITTEN_TABLE = re.compile(rf"({_MARKER.pattern})(?:(?!<!--).*\n)*(<!-- end -->)", re.MULTILINE)
 _TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = benchmark_tables.TABLES | _tables.TABLES
@@ -55,11 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_mixed() -> int:
-    """Print the tables of README and docs whose rows are of several runs, and claims without rows; their number."""
+    """Print the tables of README and docs that are refused, and claims without rows; their number."""
     texts = [page.read_text(encoding="utf-8") for page in (README, *sorted((README.parent / "docs").rglob("*.md")))]
     names = {name for text in texts for name in _MARKER.findall(text) if name in _TABLES}
-    runs = {name: len(runs_of(_rows_of(name))) for name in sorted(names)}
-    mixed = [f"{name}: rows of {n} runs" for name, n in runs.items() if n > 1]
+    mixed = [f"{name}: rows of several runs" for name in sorted(names) if tables.is_mixed(_rows_of(name))]
     lacking = [f"claims/{paper}: no row for {asked}" for paper in _claims.PAPERS for asked in _claims.unmeasured(paper)]
     print(*mixed, *lacking, sep="\n")
     return len(mixed) + len(lacking)
@@ -76,7 +75,7 @@ def with_tables(text: str) -> str:
 
 
 def table(name: str) -> str:
-    """Return a table of results in Markdown."""
+    """Return a table of results in Markdown; a sentence in its place if it would compare rows of several runs."""
     if name == "evidence":
         return _index.table()
     if name.startswith("claims/"):
@@ -84,12 +83,14 @@ def table(name: str) -> str:
     rows = _rows_of(name)
     if not rows:
         return "Not measured yet.\n"
+    if tables.is_mixed(rows):
+        return "Its rows are of several runs, which are not compared: measure them again.\n"
     return _TABLES[name](rows) + tables.source(rows, _settings().get(name, ""))
 
 
 def _settings() -> dict[str, str]:
     """Of the papers' tables: tolerances, threads and where the parameters come from, by name."""
-    return tomllib.loads((README.parent / "evidence" / "settings.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(_SETTINGS.read_text(encoding="utf-8"))
 
 
 def _rows_of(name: str) -> list[dict[str, Any]]:

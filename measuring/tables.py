@@ -83,8 +83,13 @@ def star(row: Row, column: str = "others") -> str:
     return "*" * (float(row.get(column) or 0.0) > QUIET)
 
 
+def is_mixed(rows: Rows) -> bool:
+    """Whether rows of a set, which a table compares, are of several runs."""
+    return any(len(runs_of(mine)) > 1 for mine in by(rows, "set").values())
+
+
 def source(rows: Rows, settings: str = "") -> str:
-    """Return the line below a table: its settings, machines, commits, days, threads, load, a mark of several runs."""
+    """Return the line below a table: its settings, machines, commits, days, threads, load."""
     parts = [_distinct(rows, "machine_card"), "commit " + _distinct(rows, "commit"), _distinct(rows, "date")]
     if any("threads" in row for row in rows):
         parts.append(_distinct(rows, "threads") + " threads")
@@ -94,9 +99,7 @@ def source(rows: Rows, settings: str = "") -> str:
         parts.append(f"{busy} of {len(rows)} rows beside other processes on more than {QUIET} of a core")
     if unknown:
         parts.append(f"load beside {unknown} of {len(rows)} rows unknown")
-    n_runs = len(runs_of(rows))
-    mark = f"**Rows of {n_runs} runs: compare within a run.** " if n_runs > 1 else ""
-    return "\n" + " ".join(filter(None, [settings, f"*{mark}{'; '.join(parts)}.*"])) + "\n"
+    return "\n" + " ".join(filter(None, [settings, f"*{'; '.join(parts)}.*"])) + "\n"
 
 
 def _distinct(rows: Rows, column: str) -> str:

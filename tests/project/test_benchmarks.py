@@ -46,11 +46,11 @@ def test_every_marker_of_docs_stands_alone_and_has_a_table():
         assert all(table.startswith(("| ", "Not measured yet")) for table in found.values())
 
 
-def test_a_table_names_its_runs_and_strictly_there_is_one(monkeypatch, tmp_path, capsys):
-    one = {"commit": "a", "machine_card": "m", "date": "2026-11-27", "threads": 2, "others": 0.0}
+def test_a_table_names_its_run_and_is_refused_where_it_compares_several(monkeypatch, tmp_path, capsys):
+    one = {"set": "a", "commit": "a", "machine_card": "m", "date": "2026-11-27", "threads": 2, "others": 0.0}
     assert tables.source([one, one]) == "\n*m; commit a; 2026-11-27; 2 threads.*\n"
-    two = tables.source([one, one | {"commit": "b"}])
-    assert two.startswith("\n***Rows of 2 runs: compare within a run.** m; commit a, b; ")
+    assert tables.source([one], "C = 1.") == "\nC = 1. *m; commit a; 2026-11-27; 2 threads.*\n"
+    assert not tables.is_mixed([one, one | {"set": "b", "commit": "b"}])
     page = tmp_path / "README.md"
     page.write_text("<!-- table a -->\n<!-- end -->\n", encoding="utf-8")
     monkeypatch.setattr(pages, "README", page)
@@ -59,7 +59,8 @@ def test_a_table_names_its_runs_and_strictly_there_is_one(monkeypatch, tmp_path,
     monkeypatch.setattr(pages._claims, "PAPERS", ())
     report.write_csv(tmp_path / "a.csv", [one, one | {"commit": "b"}])
     assert pages.main(["--strict"]) == 1
-    assert "a: rows of 2 runs" in capsys.readouterr().out
+    assert "a: rows of several runs" in capsys.readouterr().out
+    assert pages.table("a").startswith("Its rows are of several runs")
     report.write_csv(tmp_path / "a.csv", [one])
     assert pages.main(["--strict"]) == 0
     assert pages.main(["--check"]) == 1
