@@ -17,6 +17,7 @@ from measuring.load import is_quiet
 
 _ROOT = Path(__file__).resolve().parents[1]
 _CODE = ("src", "measuring/*.py", "benchmarks/*.py", "evidence/*.py")
+_APART = ("cli", "datasets", "displays")  # of src: no fit or prediction runs them
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "daal", "numba", "threadpoolctl")
 
 
@@ -38,7 +39,7 @@ def runs_of(rows: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
 
 
 def is_current(row: dict[str, Any]) -> bool:
-    """Whether a row is quiet, of this machine, and of this library: no later commit has changed the code of src."""
+    """Whether a row is quiet, of this machine, and of this library: no later commit has changed code of its fits."""
     return is_quiet(row) and row.get("machine_card") == machine() and _holds(str(row.get("commit", "")))
 
 
@@ -101,7 +102,8 @@ def _holds(name: str) -> bool:
         return name == commit()
     if not git("cat-file", "-t", name):
         return False
-    changed = git("diff", "--name-only", name, "--", "src/widemargin").split()
+    apart = (f":(exclude)src/widemargin/{package}" for package in _APART)
+    changed = git("diff", "--name-only", name, "--", "src/widemargin", *apart).split()
     return all(path.endswith(".py") and _is_same_code(name, path) for path in changed)
 
 

@@ -2,7 +2,8 @@
 
 Most files hold the same six rows of three columns and their labels; some are damaged, and none of their rows is right.
 The outcome is R: right; L: an error that names the file's line or the cause; E: another error; T: numbers came as text,
-or all as one column, in silence; S: other numbers or rows in silence.
+or all as one column, in silence; S: other numbers or rows in silence. Its rows do not become stale with the readers of
+this library: measure them with ``--again``.
 """
 
 from __future__ import annotations

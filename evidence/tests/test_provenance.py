@@ -10,16 +10,17 @@ MODULE = '"""Words."""\n\n\ndef f(x):\n    """Words."""\n    return x + 1  # a w
 
 
 @pytest.mark.parametrize(
-    ("changed", "holds"),
+    ("path", "changed", "holds"),
     [
-        (MODULE.replace("Words", "Other words").replace("a word", "another"), True),
-        (MODULE.replace("x + 1", "x + 2"), False),
-        (None, False),
+        ("module.py", MODULE.replace("Words", "Other words").replace("a word", "another"), True),
+        ("module.py", MODULE.replace("x + 1", "x + 2"), False),
+        ("module.py", None, False),
+        ("cli/module.py", MODULE.replace("x + 1", "x + 2"), True),
     ],
 )
-def test_comments_and_docstrings_are_no_code(monkeypatch, tmp_path, changed, holds):
+def test_rows_hold_until_code_that_fits_run_changes(monkeypatch, tmp_path, path, changed, holds):
     monkeypatch.setattr(provenance, "_ROOT", tmp_path)
-    file = tmp_path / "src" / "widemargin" / "module.py"
+    file = tmp_path / "src" / "widemargin" / path
     file.parent.mkdir(parents=True)
     for text in (MODULE, changed):
         file.unlink() if text is None else file.write_text(text)
