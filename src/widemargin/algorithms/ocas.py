@@ -339,7 +339,7 @@ class OCASTraining:
         return machine.move_best_point(f) if self.settings.line_search else machine.evaluate(machine.search_point, f)
 
     def update_bounds(self) -> None:
-        """Raise the lower bounds. Line 3 does, with the next search points; without planes, the duals' values do."""
+        """Raise the lower bounds: by line 3, with the next search points; of machines without planes by their duals."""
         for machine in self._unconverged():
             if machine in self.dual_alone:
                 machine.raise_bound(self.dual_alone[machine].bound())

@@ -249,7 +249,7 @@ def present_labels(y: Any) -> Any:
 
 
 def accuracy(y: Any, predicted: Any) -> float:
-    """The share of equal labels: 1, "1" and "1.0" are."""
+    """The share of equal labels; 1, "1" and "1.0" count as equal."""
     y, predicted = alike(y, predicted)
     return float(np.mean(y == predicted))
 

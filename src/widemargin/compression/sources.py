@@ -154,7 +154,7 @@ def _make_source(
 def _points_used(machine: Any, n_points: int) -> tuple[float, int]:
     """Points and centres that a prediction needs, and the number of clusters: see `Source`.
 
-    As many rows are in a cluster as it has points, about.
+    Rows are assumed to fall into clusters in proportion to the clusters' numbers of points.
     """
     if not isinstance(machine, ClusteredExpansion):
         return n_points, 1

@@ -96,11 +96,11 @@ def is_exact(text: str) -> bool:
 
 
 def labels_of(texts: Iterable[str]) -> NDArray[Any]:
-    """Distinct labels (n_labels,) as numbers where that loses nothing: neither digits nor leading zeros nor classes.
+    """Distinct labels (n_labels,) as numbers where no digits and no leading zeros are lost; else as they are.
 
     int64 where all are whole numbers of 64 bits, float64 where all are finite numbers, otherwise strings. So are
     numbers with leading zeros, whole ones with more digits than float64 has beside others, and those of which two are
-    equal and one has an exponent: 1E5 and 10E4 are codes.
+    equal and one has an exponent: 1E5 and 10E4 are codes. 1 and 1.0 become one class (`merged_labels`).
     """
     words = list(texts)
     if not words or not all(map(is_number, words)) or any(map(LEADING_ZERO.fullmatch, words)):

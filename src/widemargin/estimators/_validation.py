@@ -199,7 +199,7 @@ def check_seed(value: RandomState) -> None:
 
 
 def make_rng(random_state: RandomState, *, seed_of_none: int | None = None) -> np.random.Generator:
-    """A generator of the parameter `random_state`, of which None is a random seed, or the one given."""
+    """A generator from the parameter `random_state`; None gives a random seed, or `seed_of_none` if that is given."""
     if random_state is None and seed_of_none is not None:
         return np.random.default_rng(seed_of_none)
     return np.random.default_rng(check_random_state(random_state).randint(2**31))

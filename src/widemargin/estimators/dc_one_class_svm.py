@@ -59,7 +59,8 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     degree, coef0
         As in `DCSVMClassifier`.
     n_levels, branching, n_sample, partition
-        Divide and conquer, as in `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on.
+        Divide and conquer, as in `DCSVMClassifier`, but "auto" takes a level whatever number of support vectors is
+        expected.
     warm_start, tol, max_iter, memory_budget, verbose, random_state
         As in `DCSVMClassifier`; `warm_start` also for another `nu` or other weights.
 

@@ -39,7 +39,7 @@ class DCPredClassifier(Classifier, ScorePredictor, DCPredMachine):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     max_time : float or None, default=None
-        Seconds. Where they will probably not suffice, machines of at most 300 rows of each leaf come first. Leaves for
+        Seconds. With a limit, machines of at most 300 rows of each leaf come first, where there are several. Leaves for
         which no time is left keep these, or a constant. 0 gives a constant.
     n_jobs : int or None, default=None
         Threads. The model does not depend on it.

@@ -58,7 +58,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
     n_levels, branching, n_sample, partition
-        Divide and conquer, as in `DCSVMClassifier`.
+        Divide and conquer, as in `DCSVMClassifier`; with squared losses "auto" is no level.
     warm_start : bool, default=False
         As in `DCSVMClassifier`. Holds 16 bytes a row and target after the fit.
     tol : float, default=1e-3

@@ -53,7 +53,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[Training
     A kernel of distances counts every column alike, and columns that say nothing about y blur it. Here a machine is
     fitted, each column is multiplied by the root mean square of the machine's gradient by it, and a machine is fitted
     again, `n_iter` times: the diagonal form of recursive feature machines. Put it before `DCSVMClassifier` or
-    `DCSVMRegressor` in a pipeline, and keep it if held-out scores rise: on most tables they do, on some they fall a
+    `DCSVMRegressor` in a pipeline, and keep it if held-out scores rise: on some tables they do, on others they fall a
     little. It helps most where many columns are irrelevant, and with the Laplacian kernel.
 
     It starts from the columns as they are given: put them on one scale first, by

@@ -398,7 +398,7 @@ def in_float32(samples: Samples) -> Samples:
 
 
 def samples_of(kernel: Kernel, base: Samples, single: Samples | None = None) -> Samples:
-    """float32 samples if their range allows it, else those of the data; a user's function and matrix keep theirs."""
+    """float32 samples if their range allows it, else the data's; the data's too for functions and given matrices."""
     single = in_float32(base) if single is None else single
     if kernel.sample_form in ("rows", "entries"):
         check_range(kernel, base)

@@ -164,7 +164,7 @@ class SearchCV(BestEstimator):
         return is_ranking or is_unequal(np.bincount(rows.y, rows.weights).astype(np.float64))
 
     def _draw(self, rows: TrainingRows) -> list[TrainingRows]:
-        """Rows for all cells and rows for the best ones: with all of a rare class, and weights that make up for it.
+        """Rows for all cells, and for the best ones: a rare class has more than its share, and weights make up for it.
 
         All rows alone where there are few.
         """

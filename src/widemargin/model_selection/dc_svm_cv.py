@@ -33,7 +33,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     gammas : "auto", int or list of float, default="auto"
         Values of gamma. "auto": from the mean distance of rows to that of near rows, and beyond where held-out scores
         rise. A number: so many, log-spaced from 1/16 to 16 times that of ``gamma="scale"``. Kernels without gamma
-        (linear, precomputed, callable) ignore it.
+        (linear, cosine, additive_chi2, precomputed, callable) ignore it.
     kernels : "auto", str, callable or list of these, default="auto"
         Kernels of `DCSVMClassifier`. "auto" is "rbf" and "laplacian"; of sparse rows "rbf". And "linear" where
         `scoring` is a ranking or a class is rare (see Notes).
@@ -59,8 +59,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     ----------------
     search : {"auto", "exact", "early"}, default="auto"
         "exact": every cell of a grid is scored by exact machines. "early": cells are early machines of clusters of
-        about 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows
-        and kernels without features, else "early".
+        about 2,000 rows; up to 4,000 rows there is one cluster. "auto": "exact" for given grids of at most 4,000 rows,
+        and for a kernel that is precomputed, a callable, cosine, chi2 or additive_chi2; else "early".
     relevance : "auto" or bool, default="auto"
         Whether columns are also scaled by the gradients of the best cell's machine, as `RelevanceScaler` does. The
         scaled rows are kept only where they score better. Not of sparse rows, and not of exact searches.
@@ -75,7 +75,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         Of `DCSVMClassifier`; `break_ties` is True here.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB"; None is the value of `widemargin.get_config`. If it holds the kernel matrix (4 n^2
-        bytes), that is computed once for each gamma; otherwise each fit computes the kernel rows that it needs. A
+        bytes), the folds and Cs of a gamma share that; otherwise fits compute the kernel rows that they need. A
         ValueError names the least that can be kept.
     verbose : int, default=0
         1 draws a progress bar when a search takes longer than a second.
@@ -109,7 +109,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         searches: all but some 20,000).
     history_ : dict of ndarrays
         One entry a score: ``time`` in seconds, ``n_rows``, ``fold``, ``kernel`` (its number), ``gamma``, ``epsilon``,
-        ``C``, ``score``.
+        ``C``, ``score``; of an early search also ``scaling`` (its number) and ``balanced``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 

@@ -35,7 +35,7 @@ def find_zero(
 
     `derivative` gives the function's value and its slope. Newton's method, and bisection where a step leaves the
     bracket; `stride`, doubled each time, where there is none, and where the slope is 0. With `is_limited` no step
-    without a bracket is longer. Exact where the function is made of linear pieces.
+    is longer than `stride` until there is a bracket. Exact where the function is made of linear pieces.
     """
     hi, x = math.inf, start
     for _ in range(60):  # bisection reaches rounding sooner

@@ -1,4 +1,4 @@
-"""Newton steps for smooth losses: search points by conjugate gradients, two passes over the samples each.
+"""Newton steps for smooth losses: a search point by conjugate gradients, each step of which is two passes over samples.
 
     (I + C X' D X) p = -(w_b + C a)       D = diag(s_i phi''_i), and a the gradient of the risk, both at w_b
 
