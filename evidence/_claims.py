@@ -245,6 +245,16 @@ def _lemma_1(rows: Rows) -> Rows:
     return [row | {"times": row["error"] / products[row["set"], row["m"]]} for row in steps]
 
 
+def _rounds_saved(rows: Rows) -> Rows:
+    """For each set and C the iterations of Algorithm 1 / those without its line search."""
+    last = {(row["set"], row["C"], row["solver"]): row for row in rows}
+    return [
+        row | {"share": row["iterations"] / last[name, C, "CPA"]["iterations"]}
+        for (name, C, solver), row in last.items()
+        if solver == "OCAS, plain" and (name, C, "CPA") in last
+    ]
+
+
 def _of_svmocas(rows: Rows) -> Rows:
     """Algorithm 1 of ours against the authors' program on one thread, each to its gap: rounds and seconds."""
     known = {(row["set"], row["C"], row["solver"], row["threads"]): row for row in rows}
@@ -305,6 +315,7 @@ OF_PAPERS: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
     "dc_pred/figure1/lemma": ("dc_pred/figure1", _lemma_1),
     "dc_pred/figure2/lead": ("dc_pred/figure2", _ldkl_lead),
     "dc_pred/table1/ldkl": ("dc_pred/table1", _published_against_ldkl),
+    "ocas/figure1/saved": ("ocas/figure1", _rounds_saved),
     "ocas/authors/ratios": ("ocas/authors", _of_svmocas),
     "bsgd/tables/saved": ("bsgd/tables", _times_rule),
     "bsgd/tables/frequencies": ("bsgd/tables", _frequencies),
