@@ -75,7 +75,7 @@ def with_tables(text: str) -> str:
 
 
 def table(name: str) -> str:
-    """Return a table of results in Markdown; a sentence in its place if it would compare rows of several runs."""
+    """Return a table of results in Markdown; of a paper's that would compare rows of several runs, a sentence."""
     if name == "evidence":
         return _index.table()
     if name.startswith("claims/"):
@@ -83,7 +83,7 @@ def table(name: str) -> str:
     rows = _rows_of(name)
     if not rows:
         return "Not measured yet.\n"
-    if tables.is_mixed(rows):
+    if name in _tables.TABLES and tables.is_mixed(rows):
         return "Its rows are of several runs, which are not compared: measure them again.\n"
     return _TABLES[name](rows) + tables.source(rows, _settings().get(name, ""))
 

@@ -89,7 +89,7 @@ def is_mixed(rows: Rows) -> bool:
 
 
 def source(rows: Rows, settings: str = "") -> str:
-    """Return the line below a table: its settings, machines, commits, days, threads, load."""
+    """Return the line below a table: its settings, machines, commits, days, threads, load, a mark if it is mixed."""
     parts = [_distinct(rows, "machine_card"), "commit " + _distinct(rows, "commit"), _distinct(rows, "date")]
     if any("threads" in row for row in rows):
         parts.append(_distinct(rows, "threads") + " threads")
@@ -99,7 +99,8 @@ def source(rows: Rows, settings: str = "") -> str:
         parts.append(f"{busy} of {len(rows)} rows beside other processes on more than {QUIET} of a core")
     if unknown:
         parts.append(f"load beside {unknown} of {len(rows)} rows unknown")
-    return "\n" + " ".join(filter(None, [settings, f"*{'; '.join(parts)}.*"])) + "\n"
+    mark = "**Rows of several runs: read the order, not the ratios.** " * is_mixed(rows)
+    return "\n" + " ".join(filter(None, [settings, f"*{mark}{'; '.join(parts)}.*"])) + "\n"
 
 
 def _distinct(rows: Rows, column: str) -> str:

@@ -51,11 +51,14 @@ def test_a_table_names_its_run_and_is_refused_where_it_compares_several(monkeypa
     assert tables.source([one, one]) == "\n*m; commit a; 2026-11-27; 2 threads.*\n"
     assert tables.source([one], "C = 1.") == "\nC = 1. *m; commit a; 2026-11-27; 2 threads.*\n"
     assert not tables.is_mixed([one, one | {"set": "b", "commit": "b"}])
+    assert "*m; commit a, b; " in tables.source([one, one | {"set": "b", "commit": "b"}])
+    assert "***Rows of several runs" in tables.source([one, one | {"commit": "b"}])
     page = tmp_path / "README.md"
     page.write_text("<!-- table a -->\n<!-- end -->\n", encoding="utf-8")
     monkeypatch.setattr(pages, "README", page)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setitem(pages._TABLES, "a", lambda rows: "")
+    monkeypatch.setitem(pages._tables.TABLES, "a", lambda rows: "")
     monkeypatch.setattr(pages._claims, "PAPERS", ())
     report.write_csv(tmp_path / "a.csv", [one, one | {"commit": "b"}])
     assert pages.main(["--strict"]) == 1
