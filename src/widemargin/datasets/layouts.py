@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -34,6 +35,7 @@ _MARKED = re.compile(  # $5, 5 %, 1D+03, and a minus sign that is no hyphen
 )
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
 _INFINITE = re.compile(r"[+-]?(?:inf(?:inity)?|[0-9.]+e\+?[0-9]+)", re.IGNORECASE)
+_ZEROS = re.compile(rf"^\s*{LEADING_ZERO.pattern}\s*$", re.MULTILINE)
 _SLASHED = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{4}|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 
 
@@ -175,15 +177,16 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
         if not isinstance(key, str) or (layout.names and key in layout.names):
             kinds.update(dict.fromkeys(positions_of(layout, [key]), kind))
     whole = [(line, row) for line, row in head if len(row) == layout.width]
-    columns = {k: [(line, row[k]) for line, row in whole] for k in layout.used}
-    for k, cells in columns.items():
+    lines = [line for line, _ in whole]
+    columns: list[Any] = list(zip(*(row for _, row in whole), strict=True)) or [()] * layout.width
+    for k in layout.used:
         if k == target and kinds.get(k) != "number":
-            kinds[k] = layout.kinds.get(k) or _label_kind(_present((cell for _, cell in cells), options), options)
+            kinds[k] = layout.kinds.get(k) or _label_kind(_present(columns[k], options), options)
         elif k not in kinds:
             is_open = options.kinds is None
-            kinds[k] = layout.kinds.get(k) or (_kind(layout, k, cells, options) if is_open else "category")
+            kinds[k] = layout.kinds.get(k) or (_kind(layout, k, lines, columns[k], options) if is_open else "category")
     numbers = [k for k in features if kinds[k] == "number"]
-    if zeros := [k for k in numbers if any(cell and LEADING_ZERO.fullmatch(cell.strip()) for _, cell in columns[k])]:
+    if zeros := [k for k in numbers if _ZEROS.search("\n".join(cell or "" for cell in columns[k]))]:
         names = ", ".join(map(layout.name, zeros[:10]))
         notes += (f"numbers with leading zeros lose them: {names}; --one-hot, or text=, keeps such codes",)
     return replace(layout, kinds={k: kinds[k] for k in layout.used}, notes=notes)
@@ -191,8 +194,8 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
 
 def _present(cells: Iterable[Cell], options: TableOptions) -> list[str]:
     """The cells that are not missing."""
-    stripped = (cell.strip() for cell in cells if cell is not None)
-    return [cell for cell in stripped if not options.is_missing(cell, number=True)]
+    missing = {*options.missing} if options.declared else MISSING_NUMBERS.union(options.missing)
+    return [cell for cell in (cell.strip() for cell in cells if cell is not None) if cell not in missing]
 
 
 def _form(cells: list[str], options: TableOptions) -> str:
@@ -214,19 +217,20 @@ def _label_kind(present: list[str], options: TableOptions) -> str:
     return "number" if has_decimals and _form(present, options) == "number" else "label"
 
 
-def _kind(layout: Layout, position: int, cells: list[tuple[int, Cell]], options: TableOptions) -> str:
+def _kind(layout: Layout, position: int, lines: list[int], cells: Sequence[Cell], options: TableOptions) -> str:
     """What a column of a table is, by its first cells; a ValueError if that would be a guess."""
-    present = _present((cell for _, cell in cells), options)
+    present = _present(cells, options)
     if form := _form(present, options):
         return form
     if not present:
-        are_missing = all(cell is None or cell.strip() in MISSING | {*options.missing} for _, cell in cells)
+        are_missing = all(cell is None or cell.strip() in MISSING | {*options.missing} for cell in cells)
         return "number" if are_missing else "category"
-    others = [cell for cell in present if not is_number(options.plain(cell))]
-    worst = next((cell for cell in others if remedy(cell, options)), others[0])
-    n_numbers = len(present) - len(others) + sum(bool(_INFINITE.fullmatch(cell)) for cell in others)
-    if remedy(worst, options) or n_numbers >= _LEAST_NUMBERS * len(present):
-        line = next(line for line, cell in cells if cell and cell.strip() == worst)
+    counts = Counter(present)
+    others = [word for word in counts if not is_number(options.plain(word))]
+    worst = next((word for word in others if remedy(word, options)), others[0])
+    n_words = sum(counts[word] for word in others if not _INFINITE.fullmatch(word))
+    if remedy(worst, options) or len(present) - n_words >= _LEAST_NUMBERS * len(present):
+        line = next(line for line, cell in zip(lines, cells, strict=True) if cell and cell.strip() == worst)
         raise refusal(layout, position, line, worst, options)
     return "category"
 
