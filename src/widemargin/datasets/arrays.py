@@ -190,7 +190,7 @@ def rounded_columns(X: Any) -> NDArray[np.intp]:
         np.maximum.at(moved, own, errors)
         is_moved = moved > _MOST_ROUNDED * spread
     varies = (used.max(axis=0) != used.min(axis=0)).toarray().ravel()
-    return columns[(is_moved & varies) | (moved == np.inf)].astype(np.intp)
+    return np.asarray(columns[(is_moved & varies) | (moved == np.inf)], dtype=np.intp)
 
 
 def _with_short_indices(X: Any) -> Any:
