@@ -17,6 +17,13 @@ def accuracy_in(text: str) -> float:
     return float(found[1])
 
 
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    """A file in a folder."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
 class Program:
     """``program("train a.csv m -C 10")``, with a shell's quotes, gives what is printed: `out` and `err`."""
 
@@ -25,9 +32,7 @@ class Program:
 
     def write(self, name: str, content: str | bytes) -> Path:
         """A file in the folder."""
-        path = self.folder / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
+        return write(self.folder, name, content)
 
     def __call__(self, command: str, code: int = 0) -> Any:
         """Run a command, which ends with this code; code 2 is an error of usage in two lines."""

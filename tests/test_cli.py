@@ -13,10 +13,8 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 import skops.io
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import dump_svmlight_file, load_digits, make_blobs
+from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
@@ -29,7 +27,6 @@ from widemargin import OCASClassifier
 from widemargin._model_files import load, save
 from widemargin.cli import commands
 from widemargin.cli import program as program_module
-from widemargin.datasets import load_patches
 
 
 @pytest.fixture
@@ -72,11 +69,9 @@ def run_script(script, *arguments):
         ("", "the following arguments are required: COMMAND"),
         ("fly", "invalid choice: 'fly'"),
         ("train data.csv", "required: MODEL"),
-        ("train a b -C -1", "argument -C: -1 is not a finite number above 0"),
-        ("train a b -C nan", "argument -C: nan is not"),
-        ("train a b --gamma 0", "0 is not a finite number above 0, nor scale, near, auto"),
-        ("train a b --gamma auto2", "'auto2' is not a number, nor scale, near, auto"),
-        ("train a b --holdout 1", "1 is not between 0 and 1"),
+        ("train a b -C -1", "argument -C: '-1' is not a finite number above 0"),
+        ("train a b --gamma 0", "'0' is not a finite number above 0, nor scale, near, auto"),
+        ("train a b --holdout 1", "'1' is not between 0 and 1"),
         ("train a b --holdout 0.2 --test c", "not allowed with argument --holdout"),
         ("train a b --memory-budget much", "'much'"),
         ("train a b --degree 1.5", "'1.5' is not a whole number of at least 1"),
@@ -84,16 +79,10 @@ def run_script(script, *arguments):
         ("train a b --sclae 1", "train: error: unrecognized arguments: --sclae 1 (did you mean --scale?)"),
         ("train - b --test -", "only one of data, test can be standard input"),
         ("tune a b --gamma 3", "--gamma 3 (did you mean --gammas?)"),  # no abbreviation
-        (
-            "train a b --estimator ocas --kernel poly",
-            "--kernel does not apply to --estimator ocas; it is for bsgd, dcp",
-        ),
+        ("train a b --estimator ocas --kernel poly", "--kernel does not apply to --estimator ocas; it is for bsgd"),
         ("tune a b --estimator ocas --relevance", "--relevance does not apply to --estimator ocas; it is for dcsvm, "),
-        ("tune a b --estimator ocas --kernel rbf", "--kernel does not apply to --estimator ocas; it is for dcsvm, reg"),
         ("train a b --task regression --estimator bsgd", "--estimator does not apply to --task regression; it is for"),
         ("train a b --n-landmarks 3", "--n-landmarks does not apply to --estimator dcsvm; it is for dcpred"),
-        ("train a b --task one-class -C 3", "-C does not apply to --task one-class"),
-        ("compress a b --n-clusters 0", "'0' is not a whole number of at least 1, nor auto"),
     ],
 )
 def test_wrong_usage_is_explained(program, command, reason):
@@ -171,7 +160,7 @@ def test_train_predict_info_as_a_program(program, csv):
     assert np.mean(np.array(labels) == truth) > 0.9
     assert re.match(r"accuracy 0\.9\d+ \(1\d\d of 120 labels agree\)", predicted)
     shown = program("info m.skops").out
-    for word in ("DCSVMClassifier", "StandardScaler", "rbf", "ant, bee, cat", "support vectors", "converged", " 0.5 "):
+    for word in ("DCSVMClassifier", "StandardScaler", "rbf", "ant, bee, cat", "support vectors", "converged", " 0.5\n"):
         assert word in shown
 
 
@@ -191,12 +180,12 @@ def test_info_has_the_parameters_of_the_machine(program, csv, model):
     assert re.search(r"scale \(0\.\d+\)", program("info model").out)
     program("train points.csv m --kernel linear -C 0.30000000001")
     out = program("info m").out
-    assert ("│ gamma" not in out, " 0.3 " in out) == (True, True)
+    assert ("\ngamma" not in out, " 0.3\n" in out) == (True, True)
     X = np.random.default_rng(0).normal(size=(200, 2))
     skops.io.dump(widemargin.DCSVMClassifierCV(Cs=[0.7], gammas=[1.3], cv=2).fit(X, X[:, 0] > 0), "search")
     skops.io.dump(widemargin.DCSVMClassifier(stop_level=1).fit(X, X[:, 0] > 0), "early")
-    assert re.search(r"│ C +│ 0\.7 (.|\n)*│ gamma +│ 1\.3 ", program("info search").out)
-    assert re.search(r"│ early prediction +│ level 1, 4 clusters ", program("info early").out)
+    assert re.search(r"\nC +0\.7\n(.*\n)*gamma +1\.3\n", program("info search").out)
+    assert re.search(r"\nearly prediction +level 1, 4 clusters\n", program("info early").out)
 
 
 def test_info_reads_a_summary_that_belongs_to_the_model_and_imports_nothing_for_it(program, csv, monkeypatch):
@@ -293,19 +282,6 @@ def test_a_class_of_a_single_row_is_noted_and_not_held_out(program, csv):
         assert "(36 samples, held out)" in printed.out
 
 
-@pytest.mark.parametrize(("scale", "kernel"), [("none", "rbf"), ("standard", "rbf"), ("minmax", "linear")])
-def test_train_on_sparse_data_with_a_test_file(program, scale, kernel):
-    X = sp.random_array((200, 12), density=0.3, rng=np.random.default_rng(0), format="csr")
-    y = np.where(X.sum(axis=1) > 1.8, 1, -1)
-    for name, rows in (("a.svm", slice(0, 150)), ("b.svm", slice(150, 200))):
-        dump_svmlight_file(X[rows], y[rows], name, zero_based=False)
-    out = program(f"train a.svm m --test b.svm --scale {scale} --kernel {kernel} -C 100 --intercept").out
-    assert "(50 samples, b.svm)" in out
-    assert accuracy_in(out) > 0.7
-    program("predict b.svm m out")
-    assert np.mean(np.loadtxt("out") == y[150:]) == pytest.approx(accuracy_in(out), abs=1e-4)
-
-
 TRAINED = [
     ("--estimator bsgd --budget 12 --epochs 5 --kernel rbf", "BSGDClassifier", {"maintenance": "merge", "budget": 12}),
     ("--estimator bsgd --budget 12 --epochs 5 --kernel linear", "BSGDClassifier", {"maintenance": "projection"}),
@@ -340,12 +316,14 @@ def test_options_of_the_machines(options, type_, expected, program, csv):
         assert machine.n_support_.max() <= 12
 
 
-def test_training_is_repeatable_and_takes_the_test_split_of_an_archive(program):
-    X, y = load_patches(700)
-    np.savez("a.npz", X=X[:500], y=y[:500], X_test=X[500:], y_test=y[500:])
-    for name in "ab":
-        assert "200 samples, test split of the file" in program(f"train a.npz {name} -C 8 --gamma 1").out
-    np.testing.assert_array_equal(load("a").dual_coef_, load("b").dual_coef_)
+def test_the_test_split_of_an_archive_and_a_limit_of_time(program, digits):
+    X, y = digits
+    np.savez("a.npz", X=X[:400], y=y[:400], X_test=X[400:], y_test=y[400:])
+    assert "200 samples, test split of the file" in program("train a.npz a --gamma 0.05").out
+    printed = program("train a.npz b --gamma 0.05 --tol 1e-9 --max-time 0.001")  # Ctrl-C ends a fit in the same way
+    assert re.search(r"^converged +no$", printed.out, re.MULTILINE)
+    assert "widemargin: warning: " in printed.err
+    assert load("b").n_features_in_ == 64
 
 
 def test_tune(program, csv, digits):
@@ -393,11 +371,7 @@ def test_compress_models_of_scikit_learn(program, digits):
         skops.io.dump(machine.fit(*digits), "model")
         assert "cost of a prediction" in program("compress model small --n-landmarks 8 --force").out
         program("predict digits.npz small out --force")
-        small = load("small")
-        np.testing.assert_allclose(np.loadtxt("out"), small.predict(digits[0]), rtol=1e-12)
-        # the arrays, a few numbers and names, and nothing twice
-        n_bytes = sum(array.nbytes for tree in small.predictor_.trees for array in tree.arrays.values())
-        assert Path("small").stat().st_size < n_bytes + 20_000
+        np.testing.assert_allclose(np.loadtxt("out"), load("small").predict(digits[0]), rtol=1e-12)
 
 
 def test_a_model_of_another_program(model, program):
@@ -410,9 +384,7 @@ def test_a_model_of_another_program(model, program):
         assert program(f"predict {rows} other {options}").out == "high\nlow\n"
     ignored = "beyond the 1 that its file names (--n-features adds more) are ignored: 2"
     assert ignored in program("predict rows.svm other").err
-    program.fails(
-        f"predict rows.csv model {options}", "--scale is for a model file of another program, which this is not"
-    )
+    program.fails(f"predict rows.csv model {options}", "--scale is for a model file of another program, which this")
     program(f"compress other small --data rows.csv {options}")
     assert program("predict rows.svm small").out == "high\nlow\n"
 
@@ -420,7 +392,7 @@ def test_a_model_of_another_program(model, program):
 def test_a_model_of_text_is_described_and_not_predicted_with(program, csv):
     texts = make_pipeline(HashingVectorizer(n_features=8), OCASClassifier())
     save(texts.fit(["good", "bad"] * 5, [1, 0] * 5), "m")
-    assert re.search(r"features +│ text", program("info m").out)
+    assert re.search(r"features +text", program("info m").out)
     reason = "m: its model takes text, not a table: use it in Python, by widemargin.load"
     program.fails("predict points.csv m", reason)
 
@@ -440,18 +412,13 @@ def test_what_cannot_be_compressed(program, model, digits):
 
 
 def test_faulty_training_data(program):
-    program.write("bad.svm", "1 1:1\n-1 1:1 2\n")
     program.write("bad.csv", "1,2,a\n1,2\n")
-    program.write("bad.npz", "no archive")
     program.write("bad.mat", "")
     np.savez("nan.npz", X=[[1.0, np.nan], [0, 1]], y=[0, 1])
     np.savez("bare.npz", X=np.eye(2))
     for name, reason in (
-        ("bad.svm", ":2: '2' is no pair of a whole index"),
         ("bad.csv", ":2: 2 fields"),
-        ("bad.npz", ": not an .npz archive"),
         ("bad.mat", ": this format is not read: save it as .csv or .parquet"),
-        ("missing.svm", ": No such file"),
         ("nan.npz", "NaN"),
         ("bare.npz", ": it has no labels, which training needs"),
     ):
@@ -473,33 +440,21 @@ def test_a_feature_index_that_needs_too_much_memory_is_named(program):
 # Faulty models
 
 
-def test_truncated_damaged_and_missing_models(program, csv, model):
+def test_truncated_missing_and_foreign_models(program, csv, model):
     content = model.read_bytes()
     for broken in (content[: len(content) // 2], b"", b"PK\x05\x06" + bytes(18), b"nothing of the kind"):
         program.write("bad", broken)
         for command in ("info bad", "predict points.csv bad"):
             program.fails(command, "bad: not a model file, or a damaged one")
     program.fails("info none", "none: No such file")
-    damaged = CalibratedClassifierCV(SVC(), cv=2).fit(*make_blobs(40, centers=2, random_state=0))
-    damaged.calibrated_classifiers_[1].estimator.support_ = np.zeros(1, np.int32)
-    skops.io.dump(damaged, "damaged")
-    program.fails("info damaged", "damaged: not a model file, or a damaged one")
     skops.io.dump({"a": 1}, "other")
     program.fails("info other", "other: holds a dict, not a fitted model")
-
-
-def test_models_of_other_types_are_refused(program, model):
-    def renamed(module, name):
+    older = "bad: saved by another version of widemargin, .* fit or compress the model again"
+    for module, reason in (("os", "bad: refused: .* types that are not trusted: os.DC"), ("widemargin.old", older)):
         with zipfile.ZipFile(model) as old, zipfile.ZipFile("bad", "w") as new:
             for part in old.namelist():
-                content = old.read(part).replace(b'"widemargin.estimators.dc_svm"', f'"{module}"'.encode())
-                new.writestr(part, content.replace(b'"DCSVMClassifier"', f'"{name}"'.encode()))
-        return "info bad"
-
-    program.fails(renamed("tests", "Foreign"), "bad: refused: it holds types that are not trusted: tests.Foreign")
-    program.fails(renamed("os", "system"), "bad: refused: it holds types that are not trusted: os.system")
-    older = renamed("widemargin.estimators._compressed", "CompressedClassifier")
-    program.fails(older, "bad: saved by another version of widemargin", "fit or compress the model again")
+                new.writestr(part, old.read(part).replace(b'"widemargin.estimators.dc_svm"', f'"{module}"'.encode()))
+        assert re.search(reason, program.fails("info bad"))
 
 
 # Outputs
@@ -536,50 +491,19 @@ def test_interrupt_without_a_model_is_code_130(program, csv, monkeypatch):
     assert program("--version", 130).err == ""
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_interrupted_training_saves_the_best_model(program):
-    X, y = load_patches(12_000, task="quadrant")
-    np.savez("a.npz", X=X, y=y)
-    script = """
-        import os, signal, sys, threading
-        from widemargin._progress import Progress
-        from widemargin.cli import main
-
-        enter = Progress.__enter__
-
-        def enter_and_interrupt(self):
-            if not interrupts:
-                interrupts.append(threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)))
-                interrupts[0].start()
-            return enter(self)
-
-        interrupts = []
-        Progress.__enter__ = enter_and_interrupt
-        sys.exit(main(["train", "a.npz", "m.skops", "-C", "1000", "--gamma", "1", "--tol", "1e-6"]))
-    """
-    done = run_script(script)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^converged +no$", done.stdout, re.MULTILINE), done.stdout
-    assert "widemargin: warning: " in done.stderr
-    assert load("m.skops").n_features_in_ == 75
-
-
 # demo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["photo", "quadrant"])
-def test_demo(program, task):
+def test_demo(program):
     from PIL import Image
 
-    out = program(f"demo --n-samples 400 --task {task} --out demo.png").out
+    out = program("demo --n-samples 400 --out demo.png").out
     for word in ("widemargin", "SVC", "accuracy", "support vectors", str(program.folder.resolve() / "demo.png")):
         assert word in out
     with Image.open("demo.png") as picture:
         assert (picture.format, picture.width) == ("PNG", 2 * 640)
         assert len(picture.getcolors(2**24)) > 1000
-    assert "SVC" not in program("demo --n-samples 300 --no-compare --out demo.png --force").out
     program.fails("demo --out no/demo.png", "cannot be written")
 
 

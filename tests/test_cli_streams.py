@@ -32,10 +32,8 @@ def model(program, csv):
 
 
 def shell(command, **environment):
-    command, environment = f"{sys.executable} -m widemargin {command}", {**os.environ, **environment}
-    return subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False, env=environment
-    )
+    command, environment = ["bash", "-c", f"{sys.executable} -m widemargin {command}"], {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
 
 def has_part():

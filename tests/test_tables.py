@@ -6,7 +6,6 @@ import re
 import sys
 import threading
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,15 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from command_line import write
 from widemargin import config_context, load_table
 from widemargin.datasets import arrow, tables
 from widemargin.datasets.files import labels_of
-
-
-def write(folder: Path, name: str, content: str | bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 def read(path, **options):
@@ -363,16 +357,9 @@ def test_without_the_extra_the_strict_reader_reads(tmp_path, monkeypatch):
 
 
 def _frame():
-    return pd.DataFrame(
-        {
-            "n": [1, 2, 3],
-            "f": [0.5, None, 2.5],
-            "flag": [True, False, True],
-            "city": pd.Categorical(["a", None, "b"]),
-            "when": pd.to_datetime(["2026-01-01", None, "2026-01-03"]),
-            "y": ["u", "v", "u"],
-        }
-    )
+    frame = pd.DataFrame({"n": [1, 2, 3], "f": [0.5, None, 2.5], "flag": [True, False, True]})
+    when = pd.to_datetime(["2026-01-01", None, "2026-01-03"])
+    return frame.assign(city=pd.Categorical(["a", None, "b"]), when=when, y=["u", "v", "u"])
 
 
 ROWS = [[1, 0.5, 1, "a"], [2, None, 0, None], [3, 2.5, 1, "b"]]
@@ -506,17 +493,14 @@ sunny, 85, 1, "2026-01-02 03:04", no % trailing
 
 
 def test_arff_dates_weights_and_sparse_rows(tmp_path):
-    head = (
-        "@attribute a date 'yyyy-MM-dd'\n@attribute b date \"yyyy-MM-dd'T'HH:mm:ss.SSSZ\"\n@attribute y real\n@data\n"
-    )
+    head = "@attribute a date 'yyyy-MM-dd'\n@attribute b date \"yyyy-MM-dd'T'HH:mm:ssZ\"\n@attribute y real\n@data\n"
     path = write(tmp_path, "a.arff", f"{head}2001-04-03,2001-04-03T01:02:03.500+0200,1\n?,?,NaN\n")
     X, y = load_table(path, missing=["NaN"], unlabelled="keep")
     assert X.iloc[0].tolist() == [pd.Timestamp("2001-04-03"), pd.Timestamp("2001-04-02 23:02:03.5")]
     assert (y[0], np.isnan(y[1]), X.iloc[1].isna().all()) == (1, True, True)
     fails(path, "a.arff:6: column 3 ('y') is 'NaN', which is not a number", "--missing 'NaN'")
-    fails(
-        write(tmp_path, "b.arff", f"{head}'3. Apr 2001',?,1\n"), "b.arff:5: column 1 ('a') is '3. Apr 2001'", "no date"
-    )
+    path = write(tmp_path, "b.arff", f"{head}'3. Apr 2001',?,1\n")
+    fails(path, "b.arff:5: column 1 ('a') is '3. Apr 2001'", "no date")
     head = "@relation r\n@attribute a {u,v}\n@attribute b real\n@attribute y {no,yes}\n@data\n"
     with pytest.warns(UserWarning, match="its rows have weights: they are the table's sample_weight"):
         table = load_table(write(tmp_path, "a.arff", head + "u,1,no,{5}\nv,2,yes\n{1 5},{2}\n{0 v, 2 yes}\n"))
@@ -557,10 +541,7 @@ def test_svmlight_and_npz_are_tables_too(tmp_path):
     assert (X.toarray().tolist(), y.tolist()) == ([[1, 0], [0, 3]], ["yes", "no"])
     np.savez(tmp_path / "a.npz", X=np.eye(2), y=[0, 1], z=[2, 3])
     assert load_table(tmp_path / "a.npz", target="z").y.tolist() == [2, 3]
-    fails(
-        write(tmp_path, "a.txt", "1.5 2 3\n"),
-        "a.txt:1: '2' is no pair of a whole index and a finite value: is it delimited text? --format",
-    )
+    fails(write(tmp_path, "a.txt", "1.5 2 3\n"), "a.txt:1: '2' is no pair", ": is it delimited text? --format")
     with pytest.raises(ValueError, match="format must be one of csv, arff, .* or None, got 'cvs'"):
         load_table(tmp_path / "a.csv", format="cvs")
     path = write(tmp_path, "b.csv.gz", gzip.compress(b"a,b,y\n" + b"1.5,2,u\n2.5,3,v\n" * 50_000))

@@ -14,15 +14,10 @@ Each command imports what it needs when it is run: ``--help`` takes no time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 __all__ = ["main"]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """`program.main`, whose modules are imported here: 130, without a traceback, if Ctrl-C comes meanwhile."""
     try:
         from widemargin.cli import program

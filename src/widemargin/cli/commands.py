@@ -10,36 +10,16 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from inspect import signature
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
-from widemargin.cli.data import (
-    LINEAR_SHARE,
-    Training,
-    features_of,
-    make_preparation,
-    read_to_predict,
-    read_training,
-    train_streaming,
-)
-from widemargin.cli.reports import (
-    chosen_parameters,
-    damage_reported,
-    describe,
-    errors_naming,
-    last_step,
-    print_lines,
-    report,
-    report_score,
-    report_stream,
-    shorten,
-    steps_of,
-)
-from widemargin.cli.streams import note, open_output, shown
+from widemargin.cli.data import Training, features_of, make_preparation, map_of_rows, read_to_predict, read_training
+from widemargin.cli.reports import damage_reported, describe, errors_naming, report, report_score, shorten, steps_of
+from widemargin.cli.streams import note, open_output, print_lines, report_stream
 from widemargin.datasets import Dataset
-from widemargin.datasets.columns import TooLargeError
 from widemargin.datasets.files import escaped, file_error
 
 # Options that are no parameters of an estimator, and the machines that do not take them
@@ -49,26 +29,15 @@ _NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "
 def train(args: Namespace) -> int:
     """Read, fit, save, and report: `widemargin train`."""
     # The output is opened first: a folder that does not exist is found before hours of training.
-    with open_output(args.model, force=args.force) as file:
-        is_streaming = args.estimator == "ocas" and args.task == "classification"
-        try:
-            training = _split(read_training(args, LINEAR_SHARE if is_streaming else 1), args)
-        except TooLargeError as error:
-            if not is_streaming:
-                streams = {
-                    "classification": ", or --estimator linear, which streams them",
-                    "regression": "; in Python OCASRegressor trains on a memory map",
-                }.get(args.task, "")
-                raise ValueError(f"{error}; --memory-budget takes more{streams}") from error
-            start = time.perf_counter()
-            model, data, features, n_samples = train_streaming(args, make_estimator(args))
-        else:
-            data, features, start = training.data, training.features, time.perf_counter()
-            n_samples = data.X.shape[0]
-            model = _fit(args, training, maintenance="merge" if args.kernel in (None, "rbf") else "projection")
+    may_stream = args.estimator == "ocas" and args.task == "classification"
+    maps: Any = TemporaryDirectory(ignore_cleanup_errors=True) if may_stream else nullcontext()
+    with open_output(args.model, force=args.force) as file, maps as folder:
+        training = _split(read_training(args, folder), args)
+        start = time.perf_counter()
+        model = _fit(args, training, maintenance="merge" if args.kernel in (None, "rbf") else "projection")
         seconds = time.perf_counter() - start
-        write_model(model, file, describe(model), asdict(features))
-    report(args, model, data, seconds, n_samples)
+        write_model(model, file, describe(model), asdict(training.features))
+    report(args, model, training.data, seconds, training.whole and len(training.whole[2]))
     return 0
 
 
@@ -82,19 +51,15 @@ def tune(args: Namespace) -> int:
         training = _split(read_training(args), args)
         start = time.perf_counter()
         searched = _fit(args, training, cv=folds(args.folds, shuffle=True, random_state=args.random_state))
-        seconds, search = time.perf_counter() - start, last_step(searched)
+        seconds, search = time.perf_counter() - start, steps_of(searched)[-1]
         if np.isnan(search.best_score_) and not vars(search).get("history_"):
             limit = "" if args.max_time is None else f": raise --max-time (now {args.max_time:g} seconds)"
             raise ValueError(f"the search was stopped before it had scored anything, so there is no model{limit}")
         steps = [*steps_of(searched)[:-1], *steps_of(search.best_estimator_)]
         model = make_pipeline(*steps) if len(steps) > 1 else steps[0]
         write_model(model, file, describe(model), asdict(training.features))
-    lines = {name: v if isinstance(v, str) else f"{v:.6g}" for name, v in chosen_parameters(search).items()}
-    if getattr(search, "relevance_", None) is not None:
-        lines["columns"] = "scaled by their relevance"
-    lines["score"] = f"{search.best_score_:.4f} (mean of held-out rows; {len(search.cv_results_['params'])} cells)"
-    print_lines(args, lines)
-    report(args, model, training.data, seconds)
+    score = f"{search.best_score_:.4f} (mean of held-out rows; {len(search.cv_results_['params'])} cells)"
+    report(args, model, training.data, seconds, score=score)
     return 0
 
 
@@ -105,7 +70,7 @@ def predict(args: Namespace) -> int:
         if not hasattr(model, "predict"):
             raise file_error(args.model, f"holds a {type(model).__name__}, which predicts nothing")
         if args.decision and not hasattr(model, "decision_function"):
-            reason = f"a {type(last_step(model)).__name__} has no decision values: omit --decision"
+            reason = f"a {type(steps_of(model)[-1]).__name__} has no decision values: omit --decision"
             raise file_error(args.model, reason)
         data = read_to_predict(model, args)
         with damage_reported(args.model), errors_naming(args.data):
@@ -147,14 +112,8 @@ def info(args: Namespace) -> int:
         model = load_any(args.model)
         with damage_reported(args.model):
             description = describe(model)
-    from rich.console import Console
-    from rich.table import Table
-
-    # Without markup: file names and class names may have square brackets.
-    table = Table(title=escaped(shown(args.model)), show_header=False, title_justify="left")
-    for name, value in [*description, ("file", f"{os.path.getsize(args.model):,} bytes")]:
-        table.add_row(name, value)
-    Console(markup=False, highlight=False).print(table)
+    size = f"{os.path.getsize(args.model):,} bytes"
+    print_lines({"model": escaped(args.model), **dict(description), "file": size}, sys.stdout)
     return 0
 
 
@@ -165,9 +124,11 @@ def _load(args: Namespace) -> Any:
 
 def _split(training: Training, args: Namespace) -> Training:
     """The data; with `--holdout`, split at random into training and test data. A class of one row is trained on."""
-    data, features, weights = training
+    data, features, weights, whole = training
     if args.holdout is None or data.y is None:
         return training
+    if whole is not None:
+        raise file_error(args.data, "it exceeds memory_budget and is streamed: give --test in place of --holdout")
     from sklearn.model_selection import train_test_split
     from sklearn.utils import _safe_indexing
 
@@ -192,15 +153,20 @@ def _split(training: Training, args: Namespace) -> Training:
 
 
 def _fit(args: Namespace, training: Training, **others: Any) -> Any:
-    """The machine with what comes before it, fitted; `others` are parameters of the machine."""
+    """The machine with what comes before it, fitted; the options and `others` are parameters of the machine."""
     from sklearn.pipeline import make_pipeline
 
-    data, features, weights = training
-    steps = make_preparation(args, features, data.X)
-    model = make_pipeline(*steps, make_estimator(args, **others))
+    import widemargin
+
+    data, features, weights, whole = training
+    steps, machine = make_preparation(args, features, data.X), getattr(widemargin, args.machines[_machine(args)])
+    model = make_pipeline(*steps, machine(**parameters(machine, args, **others)))
     weighted = {} if weights is None else {f"{model.steps[-1][0]}__sample_weight": weights}
     with errors_naming(args.data):
-        model.fit(data.X, data.y, **weighted)
+        if whole is None:
+            model.fit(data.X, data.y, **weighted)
+        else:
+            model[-1].fit(map_of_rows(args, training, steps), whole[2], sample_weight=weights)
     return model if steps else model[-1]
 
 
@@ -225,14 +191,6 @@ def check_applicable(args: Namespace) -> None:
             which = f"--{'estimator' if args.task == 'classification' else 'task'} {machine}"
             names = ", ".join(sorted(takers))
             args.command.error(f"{action.option_strings[0]} does not apply to {which}; it is for {names}")
-
-
-def make_estimator(args: Namespace, **others: Any) -> Any:
-    """The estimator of the command, with the options and `others` as its parameters."""
-    import widemargin
-
-    estimator = getattr(widemargin, args.machines[_machine(args)])
-    return estimator(**parameters(estimator, args, **others))
 
 
 def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> dict[str, Any]:

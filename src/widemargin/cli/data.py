@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin._config import config_context, resolve_memory_budget
 from widemargin._model_files import read_table_facts
@@ -20,13 +17,14 @@ from widemargin.cli.reports import as_numbers, check_classes, check_test_labels,
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
 from widemargin.datasets.arrays import is_rounded
-from widemargin.datasets.columns import Batch, Codes, Column, first_gaps, frame_of, take_rows
+from widemargin.datasets.columns import Column, first_gaps, frame_of
 from widemargin.datasets.files import file_error, quoted
-from widemargin.datasets.layouts import DATE, Layout, TableOptions, positions_of, suggestion
+from widemargin.datasets.layouts import Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
-_SAMPLE_SHARE = 8  # memory budget / bytes of the rows that the preparation of a streamed table is fitted on
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
+_DRAWN_SHARE = 24  # a third of the memory budget / numbers drawn of a table larger than that, to fit a preparation on
+_BLOCK_ROWS = 2**14
 
 
 @dataclass(frozen=True)
@@ -48,16 +46,17 @@ class Features:
 class Training(NamedTuple):
     """Training data, and test data if there are any; their features, and weights of samples."""
 
-    data: Dataset
+    data: Dataset  # of a table larger than memory: rows drawn of it
     features: Features
     weights: Any = None
+    whole: Any = None  # of such a table: its layout, the columns of all rows, their labels, the folder of their maps
 
 
 def table_options(args: Namespace, **more: Any) -> TableOptions:
     """How `args` have a table read; `more` goes before."""
     options = TableOptions(
         target=-1 if args.target is None else args.target,
-        missing=args.missing,
+        missing=args.missing or (),
         delimiter=args.delimiter,
         header={"yes": True, "no": False}.get(args.header, "auto"),
         decimal=args.decimal,
@@ -77,70 +76,68 @@ def within_budget(args: Namespace, share: int = 1) -> AbstractContextManager[Non
 
 def training_source(args: Namespace) -> TableSource:
     """The table to train on."""
-    options = table_options(args, drop=args.drop, text=args.text)
+    options = table_options(args, drop=args.drop or (), text=args.text or ())
     if args.task == "one-class" and args.target is None:
         options = replace(options, target=None)  # all columns are features
     source = TableSource(args.data, options, args.format or format_of(args.data))
     layout = source.layout
-    if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == DATE]:
+    if dates := [layout.name(k) for k in layout.features if layout.kinds[k] == "date"]:
         drop = f"--drop {','.join(dates)} leaves them out"
         raise layout.error(f"columns of dates: {shorten(dates)}; {drop}".replace("'", ""))
     return source
 
 
-def read_training(args: Namespace, share: int = 1) -> Training:
-    """The training data with those of `--test`, within a share of the budget, and what the model knows of tables."""
-    weights, source = None, None
-    with within_budget(args, share):
+def read_training(args: Namespace, folder: str | None = None) -> Training:
+    """The training data with those of `--test`, and what the model knows of tables.
+
+    Rows of a table that exceed a share of the budget stay in the folder, if there is one.
+    """
+    weights, source, whole = None, None, None
+    with within_budget(args, 1 if folder is None else LINEAR_SHARE):
         if (args.format or format_of(args.data)) in ARRAYS:
             if args.drop or args.text:
                 raise file_error(args.data, "--drop and --one-hot are for tables")
             data = _read_arrays(args.data, args)
-            features = Features(data.X.shape[1], dtype=data.X.dtype.name)
+            features, y = Features(data.X.shape[1], dtype=data.X.dtype.name), data.y
         else:
             source = training_source(args)
-            columns, y, weights = source.read()
-            features = features_of_table(args, source, columns, first_gaps(columns))
-            data = Dataset(frame_of(source.layout, columns, features.dtype), y)
+            columns, y, weights = source.read(folder)
+            features, y_own = features_of_table(args, source, columns), y
+            if any(isinstance(column, np.memmap) for column in columns.values()):
+                whole = source.layout, columns, y, folder
+                most = resolve_memory_budget() // _DRAWN_SHARE // len(columns)
+                drawn = np.sort(np.random.default_rng(0).choice(len(y), min(len(y), most), replace=False))
+                columns, y_own = {k: column[drawn] for k, column in columns.items()}, y[drawn]
+            data = Dataset(frame_of(source.layout, columns, features.dtype), y_own)
     if args.task == "one-class":
         return Training(Dataset(data.X, None), features, weights)
-    if data.y is None:
+    if y is None:
         raise file_error(args.data, "it has no labels, which training needs")
     if args.task == "regression":
-        data = data._replace(y=as_numbers(args.data, data.y))
+        data = data._replace(y=as_numbers(args.data, y))
     else:
-        check_classes(args.data, data.y)
-        note_rare_classes(data.y, source)
-    return Training(with_test(data, data.y, args, features), features, weights)
+        check_classes(args.data, y)
+        note_rare_classes(y, source)
+    if args.test is not None:
+        test = read_known(args.test, args, features, f"{args.data} has")
+        if test.y is None:
+            raise file_error(args.test, "it has no labels, which the accuracy needs")
+        y_test = as_numbers(args.test, test.y) if args.task == "regression" else test.y
+        if args.task == "classification":
+            check_test_labels(args.test, y_test, y)
+        data = data._replace(X_test=test.X, y_test=y_test)
+    return Training(data, features, weights, whole)
 
 
-def with_test(data: Dataset, y: Any, args: Namespace, features: Features) -> Dataset:
-    """The data with those of `--test`, if there are any; y (n,) are the labels of all training rows."""
-    if args.test is None:
-        return data
-    test = read_known(args.test, args, features, f"{args.data} has")
-    if test.y is None:
-        raise file_error(args.test, "it has no labels, which the accuracy needs")
-    y_test = as_numbers(args.test, test.y) if args.task == "regression" else test.y
-    if args.task == "classification":
-        check_test_labels(args.test, y_test, y)
-    return data._replace(X_test=test.X, y_test=y_test)
-
-
-def features_of_table(
-    args: Namespace, source: TableSource, columns: dict[int, Column], gaps: dict[int, int]
-) -> Features:
-    """What a model knows of a table; notes say what is taken as categories, and what is filled in.
-
-    `gaps` are the columns that lack values, here or in other rows, each with the number of the first such row.
-    """
-    layout, dtype = source.layout, args.dtype
-    words = {k: column for k, column in columns.items() if isinstance(column, Codes)}
+def features_of_table(args: Namespace, source: TableSource, columns: dict[int, Column]) -> Features:
+    """What a model knows of a table; notes say what is taken as categories, and what is filled in."""
+    layout, dtype, gaps = source.layout, args.dtype, first_gaps(columns)
+    words = {k: layout.levels[k] for k in layout.features if k in layout.levels}
     if words:
         note(f"{layout.path}: columns taken as categories: {shorten(map(layout.name, words))}")
-    for k, column in words.items():
-        if len(column.words) > len(column.codes) / 2:
-            found = f"{layout.name(k)} has {len(column.words)} categories in {len(column.codes)} rows"
+    for k, known in words.items():
+        if len(known) > len(columns[k]) / 2:
+            found = f"{layout.name(k)} has {len(known)} categories in {len(columns[k])} rows"
             note(f"{found}: --drop it, if it is a date or an id")
     if gaps and args.impute == "none":
         raise _gap_error(source, gaps, "--impute median fills it in")
@@ -161,7 +158,7 @@ def features_of_table(
         places=list(layout.features),
         width=layout.width,
         target=layout.names[layout.target] if layout.names and layout.target is not None else layout.target,
-        levels={str(place): words[k].words for place, k in enumerate(layout.features) if k in words},
+        levels={str(place): words[k] for place, k in enumerate(layout.features) if k in words},
         lacks_values=bool(gaps),
         dtype=dtype,
     )
@@ -209,93 +206,24 @@ def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Datase
     return load_svmlight(path, zero_based=args.zero_based, dtype=None if name is None else getattr(np, name))
 
 
-# Tables larger than memory --------------------------------------------------------------------------------------------
-
-
-class _Drawn(NamedTuple):
-    """Rows drawn of a table, their numbers; labels and weights of all rows; what `first_gaps` finds in them."""
-
-    columns: dict[int, Any]
-    rows: NDArray[np.intp]
-    labels: Any
-    weights: Any
-    gaps: dict[int, int]
-
-
-def train_streaming(args: Namespace, machine: Any) -> tuple[Any, Dataset, Features, int]:
-    """A pipeline trained on all rows of a table; rows drawn of it for the report; what is known of it; its length.
-
-    A first pass over the table draws the rows that the preparation is fitted on, a second one writes the map.
-    """
+def map_of_rows(args: Namespace, training: Training, steps: list[Any]) -> Any:
+    """A memory map of all rows of a table, prepared by steps that are fitted on the rows drawn of it."""
     from sklearn.pipeline import make_pipeline
 
-    if args.holdout is not None:
-        raise file_error(args.data, "it exceeds memory_budget and is streamed: give --test in place of --holdout")
-    with within_budget(args):
-        source = training_source(args)
-        drawn = source.in_one_pass(lambda batches: _draw(batches, source.layout))
-    layout = source.layout
-    for text in layout.notes:
-        note(f"{args.data}: {text}")
-    target = layout.target or 0
-    y, kept = source.labels(source.coded({target: drawn.labels})[target])
-    check_classes(args.data, y)
-    columns, rows_drawn, weights = source.coded(drawn.columns), drawn.rows, drawn.weights
-    if kept is not None:
-        own = kept[rows_drawn]
-        columns, weights = take_rows(columns, own), None if weights is None else weights[kept]
-        rows_drawn = (np.cumsum(kept) - 1)[rows_drawn[own]]
-    features = features_of_table(args, source, columns, drawn.gaps)
-    X = frame_of(layout, columns, features.dtype)
-    steps = make_preparation(args, features, X)
-    preparation = make_pipeline(*steps).fit(X) if steps else None
-    width = features.n_features if preparation is None else preparation.transform(X[:1]).shape[1]
-    with tempfile.TemporaryDirectory() as folder:
-        n_bytes = len(y) * width * np.dtype(features.dtype).itemsize
-        if n_bytes > shutil.disk_usage(folder).free:
-            raise file_error(args.data, f"its prepared rows need {n_bytes:,} bytes in {folder}: TMPDIR names a folder")
-        note(f"{args.data}: {len(y):,} rows are streamed through {n_bytes:,} bytes in {folder}")
-        rows = np.memmap(f"{folder}/rows", np.dtype(features.dtype), "w+", shape=(len(y), width))
-        start = n_read = 0
-        for batch in source.batches():
-            parts = source.coded({k: part for k, part in zip(layout.used, batch, strict=True) if k in layout.features})
-            own = slice(None) if kept is None else kept[n_read : n_read + len(batch[0])]
-            n_read += len(batch[0])
-            block = frame_of(layout, take_rows(parts, own), features.dtype)
-            block = block if preparation is None else preparation.transform(block)
-            rows[start : start + block.shape[0]] = block.toarray() if hasattr(block, "toarray") else block
-            start += block.shape[0]
-        machine.fit(rows, y, sample_weight=weights)
-        del rows
-    data = with_test(Dataset(X, y[rows_drawn]), y, args, features)
-    return make_pipeline(*steps, machine) if steps else machine, data, features, len(y)
-
-
-def _draw(batches: Iterable[Batch], layout: Layout) -> _Drawn:
-    """Rows drawn at random of a table, so many as a share of the memory budget holds, and all labels."""
-    most, rng = resolve_memory_budget() // _SAMPLE_SHARE, np.random.default_rng(0)
-    sample: list[list[NDArray[Any]]] = []  # of each block: the numbers of drawn rows, and their columns
-    whole: dict[int, list[NDArray[Any]]] = {k: [] for k in (layout.target, layout.weight) if k is not None}
-    gaps: dict[int, int] = {}
-    n, held, chance = 0, 0, 1.0
-    for batch in batches:
-        parts = dict(zip(layout.used, batch, strict=True))
-        gaps = {**{k: n + row for k, row in first_gaps({k: parts[k] for k in layout.features}).items()}, **gaps}
-        for k, column in whole.items():
-            column.append(parts[k])
-        own = np.flatnonzero(rng.random(len(batch[0])) < chance)
-        sample.append([own + n, *(parts[k][own] for k in layout.features)])
-        n, held = n + len(batch[0]), held + sum(part.nbytes for part in sample[-1])
-        while held > most and chance > 1e-9:
-            columns = [np.concatenate(column) for column in zip(*sample, strict=True)]
-            kept = rng.random(len(columns[0])) < 0.5
-            sample, chance = [[column[kept] for column in columns]], chance / 2
-            held = sum(part.nbytes for part in sample[0])
-    if not n:
-        raise layout.error("the file has no samples")
-    rows, *drawn = (np.concatenate(column) for column in zip(*sample, strict=True))
-    labels, weights = (np.concatenate(whole[k]) if k in whole else None for k in (layout.target, layout.weight))
-    return _Drawn(dict(zip(layout.features, drawn, strict=True)), rows, labels, weights, gaps)
+    layout, columns, y, folder = training.whole
+    features, preparation = training.features, make_pipeline(*steps, "passthrough").fit(training.data.X)
+    shape = len(y), preparation.transform(training.data.X[:1]).shape[1]
+    n_bytes = shape[0] * shape[1] * np.dtype(features.dtype).itemsize
+    if n_bytes > shutil.disk_usage(folder).free:
+        raise file_error(args.data, f"its prepared rows need {n_bytes:,} bytes in {folder}: TMPDIR names a folder")
+    note(f"{args.data}: {len(y):,} rows are streamed through {n_bytes:,} bytes in {folder}")
+    rows = np.memmap(f"{folder}/rows", np.dtype(features.dtype), "w+", shape=shape)
+    for start in range(0, len(y), _BLOCK_ROWS):
+        own = slice(start, start + _BLOCK_ROWS)
+        block = frame_of(layout, {k: column[own] for k, column in columns.items()}, features.dtype)
+        block = preparation.transform(block)
+        rows[own] = block.toarray() if hasattr(block, "toarray") else block
+    return rows
 
 
 # Samples for known features -------------------------------------------------------------------------------------------
@@ -344,8 +272,14 @@ def read_known(path: str, args: Namespace, features: Features, owner: str, **opt
     if gaps and features.kinds and not features.lacks_values:
         raise _gap_error(source, gaps, "no number was missing in training: fill it in, or leave the row out")
     for place, k in enumerate(keep):
-        if isinstance(columns[k], Codes):
-            _note_unknown(layout, k, columns[k], (features.levels or {}).get(str(place)))
+        if words := layout.levels.get(k):
+            known = set((features.levels or {}).get(str(place), words))
+            unknown = [code for code, word in enumerate(words) if word not in known]
+            if n_rows := int(np.isin(columns[k], unknown).sum()):
+                rows = "1 row has a category" if n_rows == 1 else f"{n_rows} rows have categories"
+                names = shorten(repr(words[code]) for code in unknown)
+                found = f"{rows} that the training data do not have: {names}"
+                note(f"{layout.path}: {layout.describe(k)}: {found}")
     if peek.names is None or features.names is None:
         warnings.filterwarnings("ignore", "X (does not have valid feature names|has feature names)")
     named = replace(layout, names=None) if features.names is None else layout
@@ -383,17 +317,6 @@ def _matched(layout: Layout, args: Namespace, features: Features, owner: str) ->
     if features.kinds is None and label is None and layout.width == n + 1:  # a model of a matrix, or of Python
         return free[:-1], n
     raise layout.error(_mismatch(len(free) - (label is None and features.target is not None), features, owner))
-
-
-def _note_unknown(layout: Layout, position: int, column: Codes, levels: list[str] | None) -> None:
-    """Say on stderr which categories training never saw, and in how many rows."""
-    known = set(column.words if levels is None else levels)
-    unknown = [code for code, word in enumerate(column.words) if word not in known]
-    n_rows = int(np.isin(column.codes, unknown).sum())
-    if n_rows:
-        words = shorten(repr(column.words[code]) for code in unknown)
-        rows = "1 row has a category" if n_rows == 1 else f"{n_rows} rows have categories"
-        note(f"{layout.path}: {layout.describe(position)}: {rows} that the training data do not have: {words}")
 
 
 def _with_columns(path: str, form: str, args: Namespace, features: Features, owner: str) -> Dataset:

@@ -19,13 +19,10 @@ from widemargin.cli.streams import ended_by_signals, inputs_as_files, make_strea
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program with these arguments, or with the command line's.
+    """Run the program with these arguments, or with the command line's, and return its exit code.
 
-    Returns
-    -------
-    int
-        Exit code: 0, or 1 for an error that is not of usage (one line on stderr), or 130 when interrupted before there
-        was a result. SystemExit is raised with 2 for wrong usage, 0 after ``--help``, 143 when terminated.
+    0, or 1 for an error (one line on stderr), or 130 when interrupted before there was a result. SystemExit is raised
+    with 2 for wrong usage, 0 after ``--help``, 143 when terminated.
     """
     make_streams_usable()
     with ended_by_signals():
@@ -73,6 +70,11 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         near = get_close_matches(unknown[0].partition("=")[0], options, 1) if unknown[0].startswith("-") else []
         meant = "".join(f" (did you mean {name}?)" for name in near)
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+    if vars(args).get("estimator") == "linear":
+        args.estimator = "ocas"
+    for name in args.outputs:
+        if getattr(args, name) in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            setattr(args, name, "-")
     for names, what in ((args.inputs, "input"), (args.outputs, "output")):
         if sum(getattr(args, name) == "-" for name in names) > 1:
             args.command.error(f"only one of {', '.join(names)} can be standard {what}")

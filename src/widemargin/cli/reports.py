@@ -7,46 +7,28 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from widemargin._model_files import Summary
-from widemargin.cli.streams import note, shown
+from widemargin.cli.streams import note, print_lines, report_stream
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import escaped, file_error, is_number
 
 _SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
+_CHOSEN = ("kernel", "C", "gamma", "epsilon")  # attributes of a search
 
 
-def report(args: Namespace, model: Any, data: Dataset, seconds: float, n_samples: int | None = None) -> None:
-    """Print what was trained on what. The functions below return lines of the report, by their names."""
-    machine, n_samples = last_step(model), n_samples or data.X.shape[0]
+def report(
+    args: Namespace, model: Any, data: Dataset, seconds: float, n_samples: int | None = None, **more: str
+) -> None:
+    """Print what was trained on what."""
+    machine, n_samples = steps_of(model)[-1], n_samples or data.X.shape[0]
     classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
-    n_support = machine.support_vectors_.shape[0] if hasattr(machine, "support_vectors_") else None
-    lines = {
-        "samples": f"{n_samples} ({data.X.shape[1]} features{classes})",
-        "seconds": f"{seconds:.2f}",
-        **({} if n_support is None else {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}),
-        **_prediction(machine),
-        "duality gap": _gap(machine) if hasattr(machine, "dual_gap_") else "none: bsgd has no lower bound",
-        "converged": "yes" if machine.converged_ else "no",
-        **_quality(args, model, data),
-        "model": args.model,
-    }
-    print_lines(args, lines)
-
-
-def print_lines(args: Namespace, lines: dict[str, str]) -> None:
-    """Print a line for each number, with its name."""
-    for name, text in lines.items():
-        print(f"{name:16} {shown(text)}", file=report_stream(args.model))
-
-
-def _prediction(machine: Any) -> dict[str, str]:
-    if not hasattr(machine, "predictor_"):
-        return {}
-    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
+    lines = {"samples": f"{n_samples} ({data.X.shape[1]} features{classes})", "seconds": f"{seconds:.2f}", **more}
+    lines |= dict(describe(model)) | _quality(args, model, data) | {"model": args.model}
+    print_lines(lines, report_stream(args.model))
 
 
 def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
@@ -85,18 +67,24 @@ def report_score(model: Any, data: Dataset, predicted: Any) -> None:
 
 
 def describe(model: Any) -> Summary:
-    """Names and values that describe a model, for its file and for `widemargin info`."""
+    """Names and values that describe a model, for its file, for `widemargin info` and for the report of training."""
     from widemargin.kernels.functions import WITHOUT_GAMMA
 
-    machine = last_step(model)
-    parameters = machine.get_params() | chosen_parameters(machine)
+    machine = steps_of(model)[-1]
+    chosen = {name: getattr(machine, f"{name}_") for name in _CHOSEN if hasattr(machine, f"{name}_")}
+    parameters = machine.get_params() | chosen
     rows = [("type", type(machine).__name__)]
     if machine is not model:
-        rows.append(("preparation", ", ".join(names_of(steps_of(model)[:-1]))))
-    names = ("kernel", "C", "nu", "epsilon", "gamma", "tol")
+        parts = [one for one in model.get_params().values() if hasattr(one, "transform")]
+        names = [type(one).__name__ for one in parts if not hasattr(one, "steps") and not hasattr(one, "transformers")]
+        rows.append(("preparation", ", ".join(names)))
     if parameters.get("kernel") in WITHOUT_GAMMA:
         parameters.pop("gamma", None)
-    rows += [(name, _parameter(machine, name, parameters[name])) for name in names if name in parameters]
+    for name in ("kernel", "C", "nu", "epsilon", "gamma", "tol"):
+        if (value := parameters.get(name)) is not None:
+            number = getattr(machine, "_gamma", None) if name == "gamma" and isinstance(value, str) else None
+            text = f"{value:.6g}" if isinstance(value, float) else str(value)
+            rows.append((name, text if number is None else f"{text} ({number:.3g})"))
     rows.append(("features", str(getattr(model, "n_features_in_", "text"))))
     if hasattr(machine, "classes_"):
         rows.append(("classes", shorten(machine.classes_)))
@@ -106,62 +94,23 @@ def describe(model: Any) -> Summary:
         rows.append(("support vectors", f"{total}{of_classes}"))
     if level := getattr(machine, "early_level_", 0):
         rows.append(("early prediction", f"level {level}, {machine.levels_[-1]['n_clusters']} clusters"))
-    rows += list(_prediction(machine).items())
+    if hasattr(machine, "predictor_"):
+        rows.append(("prediction", f"{machine.predictor_.n_operations:,.1f} inner products per sample"))
     if hasattr(machine, "report_"):
         rows.append(("compressed", str(machine.report_)))
     if hasattr(machine, "dual_gap_"):
-        rows += [("objective", f"{machine.objective_:.10g}"), ("duality gap", _gap(machine))]
-        rows += [("converged", "yes" if machine.converged_ else "no"), ("iterations", str(machine.n_iter_))]
+        gap, objective = machine.dual_gap_, machine.objective_
+        relative = f" ({gap / abs(objective):.1e} of the objective)" if objective else ""
+        text = "unknown: the kernel is not positive semidefinite" if math.isnan(gap) else f"{gap:.3g}{relative}"
+        rows += [("objective", f"{objective:.10g}"), ("duality gap", text), ("iterations", str(machine.n_iter_))]
+    if hasattr(machine, "converged_"):
+        rows.append(("converged", "yes" if machine.converged_ else "no"))
     return rows
-
-
-def chosen_parameters(machine: Any) -> dict[str, Any]:
-    """The kernel, C, gamma and epsilon that a search has chosen; empty for an estimator that is no search."""
-    names = ("kernel", "C", "gamma", "epsilon")
-    return {name: getattr(machine, f"{name}_") for name in names if hasattr(machine, f"{name}_")}
-
-
-def _parameter(machine: Any, name: str, value: Any) -> str:
-    """A parameter as `tune` prints it; gamma also as a number, where it is a rule."""
-    if isinstance(value, str):
-        number = getattr(machine, "_gamma", None) if name == "gamma" else None
-        return value if number is None else f"{value} ({number:.3g})"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _gap(machine: Any) -> str:
-    if math.isnan(machine.dual_gap_):
-        return "unknown: the kernel is not positive semidefinite"
-    relative = f" ({machine.dual_gap_ / abs(machine.objective_):.1e} of the objective)" if machine.objective_ else ""
-    return f"{machine.dual_gap_:.3g}{relative}"
-
-
-def names_of(steps: Any) -> list[str]:
-    """The names of the transformers among steps, and in their branches."""
-    found: list[str] = []
-    for step in steps:
-        if hasattr(step, "transformers"):
-            found += names_of(branch for _, branch, _ in step.transformers)
-        elif hasattr(step, "steps"):
-            found += names_of(steps_of(step))
-        elif not isinstance(step, str):
-            found.append(type(step).__name__)
-    return found
 
 
 def steps_of(model: Any) -> list[Any]:
     """The steps of a pipeline; another model is its own only one."""
     return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-
-
-def last_step(model: Any) -> Any:
-    """The machine of a pipeline; another model itself."""
-    return steps_of(model)[-1]
-
-
-def report_stream(path: str) -> TextIO:
-    """The stream for reports: standard error if the model goes to standard output, else standard output."""
-    return sys.stderr if path == "-" else sys.stdout
 
 
 @contextmanager
@@ -223,22 +172,15 @@ def note_rare_classes(y: Any, source: Any) -> None:
 
 
 def check_test_labels(path: str, y_test: Any, y: Any) -> None:
-    """Raise a ValueError if no test label is a class of the training data; note on stderr if only some are none.
-
-    Labels that end in a full stop where the training data's do not are an error, too.
-    """
+    """Raise a ValueError if no test label is a class of the training data; note on stderr if only some are none."""
     found, classes = alike(np.unique(y_test), np.unique(y))
     unknown = found[~np.isin(found, classes)]
-    if not len(unknown):
-        return
     names = shorten(map(repr, unknown.tolist()))
-    are_dotted = any(label[-1:] == "." and label[:-1] in set(map(str, classes)) for label in map(str, unknown))
-    if len(unknown) < len(found) and not are_dotted:
+    if len(unknown) == len(found):
+        reason = f"labels that the training data do not have: {names}; their classes are {shorten(classes)}"
+        raise file_error(path, reason)
+    if len(unknown):
         note(f"{path}: labels that the training data do not have count as errors: {names}")
-        return
-    reason = f"labels that the training data do not have: {names}; their classes are {shorten(classes)}"
-    remedy = "; in this file alone they end in a full stop: remove it" if are_dotted else ""
-    raise file_error(path, reason + remedy)
 
 
 def present_labels(y: Any) -> Any:

@@ -9,10 +9,10 @@ import signal
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import Any, BinaryIO, NoReturn, TextIO, cast
 
 from widemargin._output_files import NamedOutput, replacing
 
@@ -29,6 +29,17 @@ def shown(text: str) -> str:
 def note(text: str) -> None:
     """Print a note on standard error."""
     print(f"widemargin: note: {shown(text)}", file=sys.stderr)
+
+
+def report_stream(path: str) -> TextIO:
+    """The stream for reports: standard error if the model goes to standard output, else standard output."""
+    return sys.stderr if path == "-" else sys.stdout
+
+
+def print_lines(lines: Mapping[str, str], stream: TextIO) -> None:
+    """Print texts with their names, each from a new line on."""
+    for name, text in lines.items():
+        print(f"{name:16} {shown(text)}".replace("\n", "\n" + 17 * " "), file=stream)
 
 
 def make_streams_usable() -> None:

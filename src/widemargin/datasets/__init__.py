@@ -9,25 +9,24 @@
     arrow       what pyarrow reads: delimited text with declared types, Parquet, Arrow
     arrays      load_svmlight, load_npz, load_benchmark: NumPy archives, never unpickled; what float32 would round
     files       Dataset; compressed files within a bound; numbers and labels in text; errors with file and line
-    patches     load_patches, load_photo, photo_patches: bundled, offline, deterministic
+    patches     load_patches, photo_patches: bundled, offline, deterministic
 
 No reader executes anything that a file contains.
 """
 
 from widemargin.datasets.arrays import load_benchmark, load_npz, load_svmlight
 from widemargin.datasets.files import Dataset
-from widemargin.datasets.patches import PatchGrid, load_patches, load_photo, patch_classes, photo_patches
+from widemargin.datasets.patches import PATCH_CLASSES, PatchGrid, load_patches, photo_patches
 from widemargin.datasets.tables import load_table
 
 __all__ = [
+    "PATCH_CLASSES",
     "Dataset",
     "PatchGrid",
     "load_benchmark",
     "load_npz",
     "load_patches",
-    "load_photo",
     "load_svmlight",
     "load_table",
-    "patch_classes",
     "photo_patches",
 ]

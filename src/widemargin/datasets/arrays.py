@@ -11,24 +11,15 @@ from array import array
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.datasets.files import (
-    Dataset,
-    FloatType,
-    PathLike,
-    check_archive,
-    file_error,
-    is_number,
-    labels_of,
-    opened,
-    quoted,
-    with_short_indices,
-)
+from widemargin.datasets.files import Dataset, PathLike, check_archive, file_error, is_number, labels_of, opened, quoted
+
+FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
 _HOME = "WIDEMARGIN_DATA"
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
@@ -46,8 +37,7 @@ def load_svmlight(
         The file. ``# ...`` at a line's end, blank lines and ``qid:`` entries are skipped.
     n_features : int, default=None
         Number of columns of X; None: the largest index in the file. To be given for a test file, whose largest index
-        may be smaller than the training file's, and for so many that a vector of them exceeds the configured
-        ``memory_budget``.
+        may be a smaller one, and for so many that a vector of them exceeds the configured ``memory_budget``.
     zero_based : bool, default=False
         Whether the first feature has index 0 instead of 1.
     dtype : {numpy.float32, numpy.float64}, default=None
@@ -63,7 +53,7 @@ def load_svmlight(
     Raises
     ------
     ValueError
-        ``FILE:LINE: reason`` for the first broken line; also for an empty file and for damaged compression.
+        ``FILE:LINE: reason`` for a broken line; also for an empty file and for damaged compression.
 
     Examples
     --------
@@ -82,147 +72,134 @@ def load_svmlight(
     from sklearn.datasets import load_svmlight_file  # after the file was found
 
     first = 0 if zero_based else 1
-    try:
-        with opened(path) as file:
-            lines = _Lines(file)
-            X, _ = load_svmlight_file(lines, n_features=n_features, zero_based=zero_based, dtype=np.float64)
-    except (ValueError, OverflowError) as error:
-        if str(error).startswith(f"{path}:"):  # of its compression
-            raise
-        raise _explained(path, first, n_features, str(error)) from error
-    limit = float(np.finfo(dtype or np.float64).max)
-    if not (np.abs(X.data) <= limit).all():
-        raise _explained(path, first, n_features, "a number is not finite", limit)
-    y = lines.labels()
-    if y is None:
-        raise _explained(path, first, n_features, "some labels are numbers and some are not")
-    if len(y) == 0:
+    with opened(path) as file:
+        lines = _Lines(file)
+        try:
+            X, _ = load_svmlight_file(lines, zero_based=zero_based, dtype=np.float64)
+        except (ValueError, OverflowError) as error:
+            if str(error).startswith(f"{path}:"):  # of its compression
+                raise
+            raise file_error(path, _fault(lines.line, first) or str(error), lines.number) from error
+    if not lines.numbers:
         raise file_error(path, "the file has no samples")
-    if n_features is None:
-        _check_width(path, X, first)
+
+    def error_of(entry: Any, reason: str) -> ValueError:
+        row = np.searchsorted(X.indptr, entry, side="right") - 1
+        return file_error(path, f"the feature index {X.indices[entry] + first} {reason}", lines.numbers[row])
+
+    limit = float(np.finfo(dtype or np.float64).max)
+    if len(wrong := np.flatnonzero(~(np.abs(X.data) <= limit))):
+        raise error_of(wrong[0], f"has the value {X.data[wrong[0]]:g}, which must be finite and at most {limit:.3g}")
+    n_bytes, budget = 8 * X.shape[1], resolve_memory_budget()
+    if n_features is None and n_bytes > budget:  # probably a typo
+        found = f"gives X {X.shape[1]} columns, and one weight for each takes {n_bytes} bytes, more than memory_budget"
+        remedy = "If this index is meant, set n_features, or a larger memory_budget"
+        raise error_of(np.argmax(X.indices), f"{found}, {budget}. {remedy}")
+    if n_features is not None:
+        if len(beyond := np.flatnonzero(X.indices >= n_features)):
+            raise error_of(beyond[0], f"lies beyond the {n_features} features expected")
+        X.resize((X.shape[0], n_features))
+    y = lines.labels(path)
     wide = rounded_columns(X) if dtype is None else np.empty(0, dtype=np.intp)
     if len(wide):
         which = ", ".join(str(k + first) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
         warnings.warn(f"{path}: float32 would round the features {which}: read as float64", stacklevel=2)
-    return Dataset(with_short_indices(X.astype(dtype or (np.float64 if len(wide) else np.float32), copy=False)), y)
+    return Dataset(_with_short_indices(X.astype(dtype or (np.float64 if len(wide) else np.float32), copy=False)), y)
 
 
 class _Lines:
-    """The lines of a file for scikit-learn's reader, with 0 for each label: a text is one, too.
+    """The lines of a file for scikit-learn's reader, which reads one after the other, with 0 for each label.
 
-    Without a byte order mark, and without underscores in numbers: Python takes these for marks between digits.
+    A label may be a text. Without a byte order mark, and without underscores: Python has these between digits.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self.read = file.read  # that there is one makes it a file for scikit-learn
-        self._file = file
-        self._codes, self._words = array("q"), dict[bytes, int]()
+        self._file, self._codes, self._words = file, array("q"), dict[bytes, int]()
+        self.number, self.line, self.numbers = 0, b"", array("q")  # of the last line, and of the lines that are rows
 
     def __iter__(self) -> Iterator[bytes]:
-        for number, line in enumerate(self._file):
-            line = (line.removeprefix(BOM_UTF8) if number == 0 else line).split(b"#", 1)[0].strip()
-            if line:
-                label, pairs = (*line.split(None, 1), b"")[:2]
-                if b"_" in pairs:
-                    raise ValueError("a number has an underscore")
-                if b":" in label or b"," in label:
-                    raise ValueError("the label is missing, or several")
+        for line in self._file:
+            self.number += 1
+            self.line = (line.removeprefix(BOM_UTF8) if self.number == 1 else line).split(b"#", 1)[0].strip()
+            if self.line:
+                label, pairs = (*self.line.split(None, 1), b"")[:2]
+                if b":" in label or b"," in label or b"_" in pairs:
+                    raise ValueError("the label is missing, or several, or a number has an underscore")
+                self.numbers.append(self.number)
                 self._codes.append(self._words.setdefault(label, len(self._words)))
                 yield b"0 " + pairs + b"\n"
 
-    def labels(self) -> NDArray[Any] | None:
-        """y (n_samples,); None if only some labels are numbers."""
-        words = [word.decode("utf-8", "backslashreplace") for word in self._words]
-        if any(map(is_number, words)) and not all(map(is_number, words)):
-            return None
-        return labels_of(words)[np.frombuffer(self._codes, dtype=np.int64)] if words else np.empty(0)
+    def labels(self, path: PathLike) -> NDArray[Any]:
+        """y (n_samples,); a ValueError if only some of the labels are numbers."""
+        codes, words = np.frombuffer(self._codes, dtype=np.int64), list(map(_text, self._words))
+        are_numbers = np.array(list(map(is_number, words)))
+        if len(unlike := np.flatnonzero(are_numbers != are_numbers[0])):  # words are in the order of their first rows
+            row, kind = np.argmax(codes == unlike[0]), "no" if are_numbers[0] else "a"
+            reason = f"the label {quoted(words[unlike[0]])} is {kind} number, unlike those above"
+            raise file_error(path, reason, self.numbers[row])
+        return labels_of(words)[codes]
 
 
-def _explained(
-    path: PathLike, first: int, n_features: int | None, otherwise: str, limit: float = float("inf")
-) -> ValueError:
-    """The error for the first broken line; `otherwise` is its reason if there is none."""
-    with opened(path) as file:
-        is_numeric: bool | None = None
-        for number, line in enumerate(file, start=1):
-            tokens = (line.removeprefix(BOM_UTF8) if number == 1 else line).split(b"#", 1)[0].split()
-            if not tokens:
-                continue
-            is_number_ = is_number(tokens[0].decode("utf-8", "backslashreplace"))
-            is_numeric = is_number_ if is_numeric is None else is_numeric
-            reason = next(_line_faults(tokens, first, n_features, limit), None)
-            if reason is None and is_number_ != is_numeric:
-                reason = f"the label {quoted(tokens[0])} is {'a' if is_number_ else 'no'} number, unlike those above"
-            if reason is not None:
-                return file_error(path, reason, number)
-    return file_error(path, otherwise)
+def _text(word: bytes) -> str:
+    return word.decode("utf-8", "backslashreplace")
 
 
-def _line_faults(tokens: list[bytes], first: int, n_features: int | None, limit: float) -> Iterator[str]:
-    """What is wrong with one line, split at white space."""
-    is_other = not any(b":" in token for token in tokens)
-    remedy = ": is it delimited text? --format csv, or format='csv', reads that" if is_other else ""
-    if re.search(rb"[,;:]", tokens[0]):
-        yield f"{quoted(tokens[0])} is no label{remedy}"
+def _fault(line: bytes, first: int) -> str:
+    """What is wrong with a line, if anything is; its values may be infinite."""
+    label, *pairs = line.split()
+    remedy = "" if b":" in line else ": is it delimited text? --format csv, or format='csv', reads that"
+    if re.search(rb"[,;:]", label):
+        return f"{quoted(label)} is no label{remedy}"
     previous = first - 1
-    for token in tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]:
-        index, _, value = (part.decode("ascii", "backslashreplace") for part in token.partition(b":"))
-        if not re.fullmatch(r"[+-]?[0-9]+", index) or not is_number(value) or abs(float(value)) > limit:
-            kind = "" if limit == float("inf") else f", at most {limit:.3g}"
-            yield f"{quoted(token)} is no pair of a whole index and a finite value{kind}{remedy}"
+    for pair in pairs[1:] if pairs and pairs[0].startswith(b"qid:") else pairs:
+        index, _, value = _text(pair).partition(":")
+        if not re.fullmatch(r"[+-]?[0-9]+", index) or not is_number(value):
+            return f"{quoted(pair)} is no pair of a whole index and a finite value{remedy}"
         number = int(index)
         if number < first:
             how = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
-            yield f"the feature index {number} is below {first}{how}"
+            return f"the feature index {number} is below {first}{how}"
         if number <= previous:
-            yield f"the feature index {number} follows {previous}: indices must increase"
+            return f"the feature index {number} follows {previous}: indices must increase"
         if number > np.iinfo(np.int32).max:
-            yield f"the feature index {number} does not fit in 32 bits"
-        if n_features is not None and number - first >= n_features:
-            yield f"the feature index {number} lies beyond the {n_features} features expected"
+            return f"the feature index {number} does not fit in 32 bits"
         previous = number
-
-
-def _check_width(path: PathLike, X: Any, first: int) -> None:
-    """Raise the error for an index, probably a typo, that gives X more columns than a vector of weights can have."""
-    n_bytes, budget, index = 8 * X.shape[1], resolve_memory_budget(), X.shape[1] - 1 + first
-    if n_bytes > budget:
-        written = re.compile(rb"[^#]*\s\+?0*%d:" % index)
-        with opened(path) as file:
-            line = next((number for number, line in enumerate(file, start=1) if written.match(line)), None)
-        found = f"the feature index {index} gives X {X.shape[1]} columns, and one weight for each takes {n_bytes} bytes"
-        remedy = "If this index is meant, set n_features, or a larger memory_budget"
-        raise file_error(path, f"{found}, more than memory_budget, {budget}. {remedy}", line)
+    return ""
 
 
 def is_rounded(values: NDArray[np.float64]) -> bool:
     """Whether float32 moves a value of a column (n_samples,) by more than 1e-5 of its standard deviation."""
-    present = values[~np.isnan(values)]
-    return len(_rounded(present, np.zeros(len(present), dtype=np.intp), len(present))) > 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.nanmax(np.abs(values - values.astype(np.float32)), initial=0)
+        spread = np.nanstd(values - values[np.argmin(np.isnan(values))]) if moved else 0  # exactly 0 where all are one
+    return bool(moved == np.inf or moved > _MOST_ROUNDED * spread > 0)
 
 
 def rounded_columns(X: Any) -> NDArray[np.intp]:
     """Columns of a CSR matrix of float64 of which `is_rounded` is true: all zeros count in their spread."""
-    columns, own = np.unique(X.indices, return_inverse=True)  # there may be 2**31 columns
-    return columns[_rounded(X.data, own, X.shape[0])].astype(np.intp)
+    from sklearn.utils.sparsefuncs import mean_variance_axis
 
-
-def _rounded(values: NDArray[np.float64], columns: NDArray[np.intp], n_samples: int) -> NDArray[np.intp]:
-    """Columns that float32 would round; each value has the number of its column, and the others are 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        errors = np.abs(values - values.astype(np.float32))
+        errors = np.abs(X.data - X.data.astype(np.float32))
         if not errors.any():
             return np.empty(0, dtype=np.intp)
-        counts = np.bincount(columns)
-        moved = np.zeros(len(counts))
-        np.maximum.at(moved, columns, errors)
-        first = np.zeros(len(counts))
-        first[columns[::-1]] = values[::-1]  # from which one value alone deviates by exactly 0
-        shifted, n_zeros = values - first[columns], n_samples - counts
-        mean = (np.bincount(columns, shifted) - n_zeros * first) / n_samples
-        squares = np.bincount(columns, (shifted - mean[columns]) ** 2) + n_zeros * (first + mean) ** 2
-        is_moved = moved > _MOST_ROUNDED * np.sqrt(squares / n_samples)
-    return np.flatnonzero((is_moved & (squares > 0)) | (moved == np.inf))
+        columns, own = np.unique(X.indices, return_inverse=True)  # there may be 2**31 columns
+        used = type(X)((X.data, own, X.indptr), shape=(X.shape[0], len(columns))).tocsc()
+        moved, spread = np.zeros(len(columns)), np.sqrt(mean_variance_axis(used, axis=0)[1])
+        np.maximum.at(moved, own, errors)
+        is_moved = moved > _MOST_ROUNDED * spread
+    varies = (used.max(axis=0) != used.min(axis=0)).toarray().ravel()
+    return np.asarray(columns[(is_moved & varies) | (moved == np.inf)], dtype=np.intp)
+
+
+def _with_short_indices(X: Any) -> Any:
+    """A csr_matrix with the values of X, and 32-bit indices where they suffice: some estimators refuse 64-bit ones."""
+    from scipy.sparse import csr_matrix, get_index_dtype
+
+    short = get_index_dtype(maxval=max(X.nnz, *X.shape))
+    parts = (X.data, X.indices.astype(short, copy=False), X.indptr.astype(short, copy=False))
+    return csr_matrix(parts, shape=X.shape)
 
 
 # NumPy archives -------------------------------------------------------------------------------------------------------
@@ -248,8 +225,8 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
     Raises
     ------
     ValueError
-        Naming the file and what is wrong: a truncated or damaged archive, a missing key, an array with objects in
-        it, shapes that disagree, CSR indices out of bounds.
+        Naming the file and what is wrong: damage, a missing key, objects, shapes that disagree, CSR indices out of
+        bounds.
 
     Examples
     --------
@@ -261,78 +238,68 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
     >>> data.X.dtype, data.y.tolist()
     (dtype('float32'), ['a', 'b', 'a'])
     """
-    arrays = _read_arrays(path)
-    X = _samples(path, arrays, "")
-    if X is None:
-        found = ", ".join(sorted(arrays)) or "nothing"
-        raise file_error(path, f"neither the key 'X' nor the keys {_CSR_KEYS} are there, only: {found}")
-    X_test = _samples(path, arrays, "_test")
-    if X_test is not None and X_test.shape[1] != X.shape[1]:
-        raise file_error(path, f"X has {X.shape[1]} features and X_test {X_test.shape[1]}")
-    y = _labels(path, arrays, target, X)
-    y_test = None if X_test is None else _labels(path, arrays, f"{target}_test", X_test)
-    return Dataset(X, y, X_test, y_test)
-
-
-def _read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:
         # The directory of a zip file is at its end: a truncated file has none.
         if not check_archive(path, "save it by numpy.savez, which does not compress"):
             raise file_error(path, "not an .npz archive, or a truncated one")
         try:
             with np.load(file, allow_pickle=False) as archive:
-                # A member that is no array is read as raw bytes, which later checks of dtype and shape refuse.
-                return {key: np.asarray(archive[key]) for key in archive.files}
+                # A member that is no array is read as raw bytes, which checks of dtype and shape refuse.
+                arrays = {key: np.asarray(archive[key]) for key in archive.files}
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
             raise file_error(path, f"a damaged archive, or an array in it cannot be read ({error})") from error
+    X, X_test = _samples(path, arrays, ""), _samples(path, arrays, "_test")
+    found = ", ".join(sorted(arrays)) or "nothing"
+    if X is None:
+        raise file_error(path, f"neither the key 'X' nor the keys {_CSR_KEYS} are there, only: {found}")
+    if X_test is not None and X_test.shape[1] != X.shape[1]:
+        raise file_error(path, f"X has {X.shape[1]} features and X_test {X_test.shape[1]}")
+    if target != "y" and target not in arrays:  # archives for prediction may have no labels
+        raise file_error(path, f"there is no key {target!r}, only: {found}")
+    labels = arrays.get(target), None if X_test is None else arrays.get(f"{target}_test")
+    for y, samples in zip(labels, (X, X_test), strict=True):
+        if y is not None and y.shape != (samples.shape[0],):
+            n = samples.shape[0]
+            raise file_error(path, f"{target} must have the shape ({n},) of the {n} samples, not {y.shape}")
+    return Dataset(X, labels[0], X_test, labels[1])
 
 
 def _samples(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> Any:
-    if f"X{ending}" in arrays:
-        X = _as_float(path, f"X{ending}", arrays[f"X{ending}"])
-        if X.ndim != 2 or 0 in X.shape:
-            raise file_error(path, f"X{ending} must have two dimensions and at least one row and column, not {X.shape}")
-        return X
-    if f"data{ending}" not in arrays:
+    """The samples under keys with this ending; None if there are none."""
+    key = f"X{ending}" if f"X{ending}" in arrays else f"data{ending}"
+    if key not in arrays:
         return None
+    values = arrays[key]
+    if values.dtype.kind not in "fiub":
+        raise file_error(path, f"{key} must hold numbers, not {values.dtype}")
+    is_wide = np.result_type(values.dtype, np.float32).itemsize > 4
+    values = values.astype(np.float64 if is_wide else np.float32, copy=False)
+    if key.startswith("X"):
+        if values.ndim != 2 or 0 in values.shape:
+            reason = f"{key} must have two dimensions and at least one row and column, not {values.shape}"
+            raise file_error(path, reason)
+        return values
     from scipy.sparse import csr_array
 
-    missing = [key + ending for key in _CSR_KEYS if key + ending not in arrays]
-    if missing:
+    if missing := [key + ending for key in _CSR_KEYS if key + ending not in arrays]:
         raise file_error(path, f"keys of the CSR matrix are missing: {', '.join(missing)}")
-    data, indices, indptr, shape = (arrays[key + ending] for key in _CSR_KEYS)
     try:
-        n_rows, n_columns = shape.tolist()
-        X = csr_array((_as_float(path, f"data{ending}", data), indices, indptr), shape=(n_rows, n_columns))
+        n_rows, n_columns = arrays[f"shape{ending}"].tolist()
+        parts = values, arrays[f"indices{ending}"], arrays[f"indptr{ending}"]
+        X = csr_array(parts, shape=(n_rows, n_columns))
         X.check_format(full_check=True)  # compiled code does not check indices
     except (ValueError, TypeError) as error:
         raise file_error(path, f"data{ending}, indices{ending}, indptr{ending} are no CSR matrix ({error})") from error
-    return with_short_indices(X)
-
-
-def _as_float(path: PathLike, key: str, values: NDArray[Any]) -> NDArray[Any]:
-    if values.dtype.kind not in "fiub":
-        raise file_error(path, f"{key} must hold numbers, not {values.dtype}")
-    wide = np.result_type(values.dtype, np.float32).itemsize > 4
-    return values.astype(np.float64 if wide else np.float32, copy=False)
-
-
-def _labels(path: PathLike, arrays: dict[str, NDArray[Any]], key: str, X: Any) -> NDArray[Any] | None:
-    if key in arrays and arrays[key].shape != (X.shape[0],):
-        found = arrays[key].shape
-        raise file_error(path, f"{key} must have the shape ({X.shape[0]},) of the {X.shape[0]} samples, not {found}")
-    if key not in arrays and key != "y" and not key.endswith("_test"):  # archives for prediction may have no labels
-        raise file_error(path, f"there is no key {key!r}, only: {', '.join(sorted(arrays))}")
-    return arrays.get(key)
+    return _with_short_indices(X)
 
 
 def load_benchmark(name: str, data_home: PathLike | None = None, *, target: str = "y") -> Dataset:
-    """Read a benchmark set, ``NAME.npz``, as `load_npz` does, from the folder that WIDEMARGIN_DATA names.
+    """Read a benchmark set, such as ``"a9a"``, from a folder of files ``NAME.npz``, as `load_npz` does.
 
     Parameters
     ----------
     name : str
-        The set, such as ``"a9a"``.
+        The set.
     data_home : str or path-like, default=None
         The folder. None takes that of the environment variable WIDEMARGIN_DATA.
     target : str, default="y"
@@ -345,14 +312,12 @@ def load_benchmark(name: str, data_home: PathLike | None = None, *, target: str 
     Raises
     ------
     FileNotFoundError
-        When the variable is not set, or the folder has no such set.
+        When no folder is known, or it has no such set.
     """
     home = os.environ.get(_HOME) if data_home is None else os.fspath(data_home)
     if not home:
-        raise FileNotFoundError(
-            f"no folder of benchmark data is known: set the environment variable {_HOME} to a folder of .npz files "
-            "(keys X and y, or data, indices, indptr, shape and y), or pass data_home"
-        )
+        reason = f"no folder of .npz files is known: set the environment variable {_HOME}, or pass data_home"
+        raise FileNotFoundError(reason)
     path = Path(home) / f"{name}.npz"
     if not path.is_file():
         known = sorted(file.stem for file in Path(home).glob("*.npz"))

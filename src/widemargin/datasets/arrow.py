@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,24 +13,11 @@ import numpy as np
 
 from widemargin.datasets.columns import Batch, Column, Words, largest_size, numbered
 from widemargin.datasets.files import PathLike, file_error, is_number, opened, quoted
-from widemargin.datasets.layouts import (
-    BOOLEAN,
-    BOOLEANS,
-    CATEGORY,
-    DATE,
-    LABEL,
-    MISSING,
-    NUMBER,
-    Layout,
-    Row,
-    TableOptions,
-    place,
-    too_long,
-)
+from widemargin.datasets.layouts import BOOLEANS, MISSING, Layout, Row, TableOptions, place, too_long
 from widemargin.datasets.rows import Dialect
 
 _BLOCK_BYTES = 2**20
-_BATCH_ROWS = 2**14
+_BATCH_ROWS = 2**16
 
 
 class DeclinedError(Exception):
@@ -41,12 +27,6 @@ class DeclinedError(Exception):
 def has_pyarrow() -> bool:
     """Whether the extra `tables` is installed, without the time of its import."""
     return find_spec("pyarrow") is not None
-
-
-def release_blocks() -> None:
-    """Give back the memory of blocks that were read: labels and frames are made in it."""
-    if pyarrow := sys.modules.get("pyarrow"):
-        pyarrow.default_memory_pool().release_unused()
 
 
 # Delimited text -------------------------------------------------------------------------------------------------------
@@ -83,7 +63,7 @@ def delimited_batches(
 
     if dialect.delimiter == " " or options.thousands:
         raise DeclinedError
-    types = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), DATE: pa.timestamp("us")}
+    types = {"number": pa.float64(), "boolean": pa.bool_(), "date": pa.timestamp("us")}
     text = pa.dictionary(pa.int32(), pa.string())
     used, names = list(dict.fromkeys(layout.used)), [str(k) for k in range(max(layout.width, dialect.full_width))]
     with opened(path) as file:
@@ -117,12 +97,12 @@ def delimited_batches(
 
 def _column_of_text(layout: Layout, position: int, column: Any, options: TableOptions, words: Words) -> Column:
     kind = layout.kinds[position]
-    if kind in (CATEGORY, LABEL):
+    if kind in ("category", "label"):
         found = [word.strip() for word in column.dictionary.to_pylist()]
         if any('"' in word or "\n" in word or "\r" in word for word in found):
             raise DeclinedError
-        return _renumbered(column, found, words.setdefault(position, {}), None if kind == LABEL else options)
-    if kind == DATE:
+        return _renumbered(column, found, words.setdefault(position, {}), kind, options)
+    if kind == "date":
         return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
     values = _floats(column)
     # whole numbers beyond 2**53 may have lost digits; NaN without a null is a cell that is no missing word
@@ -131,9 +111,11 @@ def _column_of_text(layout: Layout, position: int, column: Any, options: TableOp
     return values
 
 
-def _renumbered(column: Any, found: list[str | None], known: dict[str, int], options: TableOptions | None) -> Column:
+def _renumbered(
+    column: Any, found: list[str | None], known: dict[str, int], kind: str, options: TableOptions
+) -> Column:
     """The numbers of an Arrow array's words in the numbering of the table."""
-    numbers = np.array([*numbered(found, known, options), -1], dtype=np.int32)
+    numbers = np.array([*numbered(found, known, None if kind == "label" else options), -1], dtype=np.int32)
     indices = column.indices.fill_null(len(found)) if column.null_count else column.indices
     return numbers[indices.to_numpy(zero_copy_only=False)]
 
@@ -163,11 +145,11 @@ class ArrowFile:
         reason = f"pandas' index was left out: {', '.join(map(quoted, index))}; reset_index() before saving keeps it"
         names = [name for name in types if name not in index]
         kinds = {k: _kind_of(types[name]) for k, name in enumerate(names)}
-        self._categories = [name for name in types if _kind_of(types[name]) == CATEGORY]
+        self._categories = [name for name in types if _kind_of(types[name]) == "category"]
         notes = (reason,) if index else ()
         self.layout = place(Layout(path, 0, len(names), names, kinds=kinds, notes=notes), options, [])
         for k in self.layout.used:
-            if not kinds[k] or (k == self.layout.target and kinds[k] == DATE):
+            if not kinds[k] or (k == self.layout.target and kinds[k] == "date"):
                 raise self.layout.error(f"{self.layout.describe(k)} holds {types[names[k]]}: --drop it, or drop=")
 
     def rows(self) -> Iterator[Row]:
@@ -210,17 +192,17 @@ class ArrowFile:
         import pyarrow as pa
 
         kind, layout, kept = self.layout.kinds[position], self.layout, column.type
-        if kind == DATE:
+        if kind == "date":
             unit = pa.duration("us") if pa.types.is_duration(kept) else pa.timestamp("us")
             return column.cast(unit, safe=False).to_numpy(zero_copy_only=False)
         is_whole = pa.types.is_integer(kept) or pa.types.is_boolean(kept)
         if position == layout.target and is_whole and not column.null_count and not self._options.missing:
             return column.to_numpy(zero_copy_only=False)
-        if kind in (CATEGORY, LABEL):
+        if kind in ("category", "label"):
             if not pa.types.is_dictionary(kept):
                 column = column.cast(pa.string()).dictionary_encode()
             found = column.dictionary.cast(pa.string()).to_pylist()
-            return _renumbered(column, found, words.setdefault(position, {}), None if kind == LABEL else self._options)
+            return _renumbered(column, found, words.setdefault(position, {}), kind, self._options)
         try:
             values = _floats(column)
         except pa.ArrowInvalid:
@@ -236,11 +218,11 @@ def _kind_of(arrow: Any) -> str:
     import pyarrow.types as types
 
     if types.is_dictionary(arrow):
-        return CATEGORY if _kind_of(arrow.value_type) == CATEGORY else ""
+        return "category" if _kind_of(arrow.value_type) == "category" else ""
     if types.is_integer(arrow) or types.is_floating(arrow) or types.is_decimal(arrow) or types.is_null(arrow):
-        return NUMBER
+        return "number"
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
-        return CATEGORY
+        return "category"
     if types.is_temporal(arrow) and not types.is_time(arrow):
-        return DATE
-    return BOOLEAN if types.is_boolean(arrow) else ""
+        return "date"
+    return "boolean" if types.is_boolean(arrow) else ""

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.datasets.files import is_exact, is_number, labels_of, merged_labels, quoted
-from widemargin.datasets.layouts import (
-    BEYOND,
-    BOOLEANS,
-    CATEGORY,
-    DATE,
-    ISO_DATE,
-    LABEL,
-    NUMBER,
-    Cell,
-    Layout,
-    Row,
-    TableOptions,
-    refusal,
-    remedy,
-    too_long,
-)
+from widemargin.datasets.files import is_exact, is_number, labels_of, merged_labels, plain_numbers, quoted
+from widemargin.datasets.layouts import BEYOND, BOOLEANS, ISO_DATE, Cell, Layout, Row, TableOptions, refusal, remedy
 
 _BLOCK_CELLS = 100_000
 
 
-class Codes(NamedTuple):
-    """Categories: for each row the number of its word, -1 where it is missing."""
-
-    codes: NDArray[np.int32]
-    words: list[str]
-
-
-Column = Any  # NDArray of float64, of dates, of labels; of words Codes or, in a batch, their numbers
+Column = Any  # NDArray of float64, of dates, of labels; of words their numbers, int32, and -1 where one is missing
 Batch = list[Column]  # of the columns that a layout uses, in their order
 Words = dict[int, dict[str, int]]  # of a column, by its position, the number of each word: one numbering for a table
 
@@ -64,24 +43,19 @@ def converted(rows: Iterable[Row], layout: Layout, options: TableOptions, words:
 def _convert(
     layout: Layout, position: int, lines: tuple[int, ...], cells: tuple[Cell, ...], options: TableOptions, words: Words
 ) -> Column:
-    kind = layout.kinds.get(position, NUMBER)
-    if kind in (CATEGORY, LABEL):
+    kind = layout.kinds.get(position, "number")
+    if kind in ("category", "label"):
         known = words.setdefault(position, {})
         stripped = {cell: None if cell is None else cell.strip() for cell in dict.fromkeys(cells)}
-        is_label = kind == LABEL or position == layout.target
+        is_label = kind == "label" or position == layout.target
         codes = numbered(stripped.values(), known, None if is_label else options)
         number = dict(zip(stripped, codes, strict=True))
         return np.array([number[cell] for cell in cells], dtype=np.int32)
-    if kind == NUMBER and options.decimal == "." and not options.missing and not options.thousands:
-        try:
-            numbers = np.array(list(map(float, cells)))  # type: ignore[arg-type]
-            text = "".join(cells)  # type: ignore[arg-type]
-            if np.abs(numbers).max() < 2.0**53 and "_" not in text and text.isascii():
-                return numbers
-        except (ValueError, TypeError):
-            pass
+    is_plain = kind == "number" and options.decimal == "." and not options.missing and not options.thousands
+    if is_plain and (numbers := plain_numbers(cells)) is not None:
+        return numbers
     values = [_value(layout, position, line, cell, options, kind) for line, cell in zip(lines, cells, strict=True)]
-    return np.array(values, dtype="datetime64[us]" if kind == DATE else np.float64)
+    return np.array(values, dtype="datetime64[us]" if kind == "date" else np.float64)
 
 
 def numbered(words: Iterable[str | None], known: dict[str, int], options: TableOptions | None) -> list[int]:
@@ -95,8 +69,8 @@ def numbered(words: Iterable[str | None], known: dict[str, int], options: TableO
 def _value(layout: Layout, position: int, line: int, cell: Cell, options: TableOptions, kind: str) -> Any:
     text = "" if cell is None else cell.strip()
     if cell is None or options.is_missing(text, number=True):
-        return np.datetime64("NaT") if kind == DATE else np.nan
-    if kind == DATE:
+        return np.datetime64("NaT") if kind == "date" else np.nan
+    if kind == "date":
         if ISO_DATE.fullmatch(text):
             try:
                 moment = datetime.fromisoformat(text)
@@ -104,61 +78,72 @@ def _value(layout: Layout, position: int, line: int, cell: Cell, options: TableO
             except ValueError:
                 pass
         raise layout.error(f"{layout.describe(position)} is {quoted(text)}, no date: write it as 2026-11-27", line)
-    if text in BOOLEANS and kind != NUMBER:
+    if text in BOOLEANS and kind != "number":
         return BOOLEANS[text]
     plain = options.plain(text)
-    if not is_number(plain) or kind != NUMBER:
+    if not is_number(plain) or not is_exact(plain) or kind != "number":
         raise refusal(layout, position, line, text, options)
-    if not is_exact(plain):
-        raise too_long(layout, position, line, plain)
     return float(plain)
 
 
 # Columns to tables ----------------------------------------------------------------------------------------------------
 
 
-class TooLargeError(ValueError):
-    """A table does not fit into the memory budget."""
+def collect(batches: Iterable[Batch], layout: Layout, folder: str | None) -> dict[int, Column]:
+    """All rows of a table, by position.
 
-
-def collect(batches: Iterable[Batch], layout: Layout) -> dict[int, Column]:
-    """All rows of a table, by position; a ValueError says how many fit the configured ``memory_budget``."""
+    Features that exceed the configured ``memory_budget`` are memory maps in the folder; without one, a ValueError says
+    how many rows fit.
+    """
     budget, n_rows, buffers = resolve_memory_budget(), 0, list[NDArray[Any]]()
     for batch in batches:
         start, n_rows = n_rows, n_rows + len(batch[0])
         buffers = buffers or [np.empty(0, dtype=part.dtype) for part in batch]
+        n_bytes = n_rows * sum(buffer.itemsize for buffer in buffers)
+        if n_bytes > budget and folder is None:
+            fitting = f"about {int(n_rows * budget / n_bytes):,} would fit; --memory-budget takes more"
+            streams = "train --estimator linear streams them, and OCASRegressor takes a memory map"
+            raise layout.error(f"its rows exceed memory_budget, {budget} bytes: {fitting}, {streams}")
         if n_rows > len(buffers[0]):
-            for buffer in buffers:  # grows in place: parts that are joined at the end take twice the memory
-                buffer.resize(n_rows + n_rows // 4, refcheck=False)
+            if n_bytes > budget and 2 * n_bytes > shutil.disk_usage(str(folder)).free:  # full disks end the process
+                raise layout.error(f"its rows need {2 * n_bytes:,} bytes in {folder}: TMPDIR names a folder")
+            for k, buffer in enumerate(buffers):
+                path = f"{folder}/{k}" if n_bytes > budget and layout.used[k] in layout.features else None
+                buffers[k] = _grown(buffer, n_rows + n_rows // 4, path)
         for k, part in enumerate(batch):
             if part.dtype != buffers[k].dtype:  # a label that is missing in later rows
                 buffers[k] = buffers[k].astype(np.result_type(part, buffers[k]))
             buffers[k][start:n_rows] = part
-        n_bytes = n_rows * sum(buffer.itemsize for buffer in buffers)
-        if n_bytes > budget:
-            fitting = f"about {int(n_rows * budget / n_bytes):,} would fit"
-            raise TooLargeError(f"{layout.path}: its rows exceed memory_budget, {budget} bytes: {fitting}")
     if not n_rows:
         raise layout.error("the file has a header and no samples" if layout.names else "the file has no samples")
-    for buffer in buffers:
-        buffer.resize(n_rows, refcheck=False)
-    return dict(zip(layout.used, buffers, strict=True))
+    return {k: _grown(buffer, n_rows, None) for k, buffer in zip(layout.used, buffers, strict=True)}
 
 
-def take_rows(columns: dict[int, Column], rows: Any) -> dict[int, Column]:
-    """Some rows of columns: a mask, a slice or numbers."""
-    return {k: Codes(c.codes[rows], c.words) if isinstance(c, Codes) else c[rows] for k, c in columns.items()}
+def _grown(buffer: NDArray[Any], n_rows: int, path: str | None) -> NDArray[Any]:
+    """The buffer with this length, in place or in a file: parts that are joined at the end take twice the memory."""
+    if path is not None:
+        is_file = isinstance(buffer, np.memmap)
+        grown = np.memmap(path, buffer.dtype, "r+" if is_file else "w+", shape=(n_rows,))
+        if not is_file:
+            grown[: len(buffer)] = buffer
+        return grown
+    if isinstance(buffer, np.memmap):
+        return buffer[:n_rows]
+    buffer.resize(n_rows, refcheck=False)
+    return buffer
 
 
-def noteworthy(layout: Layout, columns: dict[int, Column], options: TableOptions) -> Iterator[str]:
+def noteworthy(
+    layout: Layout, columns: dict[int, Column], words: dict[int, list[str]], options: TableOptions
+) -> Iterator[str]:
     """What is to be said about features: they count the rows, are ids, or numbers that are text."""
     is_open = not options.kinds
     for k in layout.features:
         column = columns[k]
-        yield from _lost_digits(layout, k, column)
-        if isinstance(column, Codes):
-            may_be_numbers = is_open and not options.text and k not in layout.levels and layout.kinds[k] == CATEGORY
-            if may_be_numbers and column.words and all(map(is_number, column.words)):
+        yield from _lost_digits(layout, k, column, words.get(k))
+        if k in words:
+            may_be_numbers = is_open and not options.text and k not in layout.levels and layout.kinds[k] == "category"
+            if may_be_numbers and words[k] and all(map(is_number, words[k])):
                 yield f"{layout.describe(k)} is text, in which all cells are numbers, and was taken for categories"
         elif column.dtype.kind == "f":
             may_count = is_open and len(layout.features) > 1 and len(column) > 5
@@ -172,13 +157,13 @@ def largest_size(values: NDArray[np.float64]) -> float:
     return float(max(np.fmax.reduce(values, initial=0), -np.fmin.reduce(values, initial=0)))
 
 
-def _lost_digits(layout: Layout, position: int, column: Column) -> list[str]:
+def _lost_digits(layout: Layout, position: int, column: Column, words: list[str] | None) -> list[str]:
     """A note if all of a column are whole numbers, and some are beyond those that float64 has all of.
 
     Words such as 1.23457E+17 are what spreadsheets make of them.
     """
-    if isinstance(column, Codes):
-        is_lost = any("e+" in word.lower() and is_number(word) and abs(float(word)) >= 2**53 for word in column.words)
+    if words is not None:
+        is_lost = any("e+" in word.lower() and is_number(word) and abs(float(word)) >= 2**53 for word in words)
     else:
         is_lost = column.dtype.kind == "f" and largest_size(column) >= 2**53 and _are_whole(column)
     lost = f"{layout.describe(position)} has whole numbers {BEYOND}, and spreadsheets 15: ids must be saved as text"
@@ -190,26 +175,29 @@ def _are_whole(column: NDArray[np.float64]) -> bool:
 
 
 def labels_in(
-    layout: Layout, column: Column, options: TableOptions, error_at: Callable[[int, str], ValueError]
+    layout: Layout,
+    column: Column,
+    words: list[str] | None,
+    options: TableOptions,
+    error_at: Callable[[int, str], ValueError],
 ) -> tuple[Any, Any, list[str]]:
     """Labels; which rows are kept, if not all; and what is to be said. `error_at` makes the error of a row."""
     assert layout.target is not None
-    notes = _lost_digits(layout, layout.target, column)
-    if isinstance(column, Codes):
-        plain = list(map(options.plain, column.words))
-        words = [number if is_number(number) else word for number, word in zip(plain, column.words, strict=True)]
-        others = [word for word in words if not is_number(word)]
-        are_numbers = len(others) < len(words) and all(options.is_missing(word, number=True) for word in others)
-        minus = None if "+" in words else "-"
-        is_label = [word != minus and not options.is_missing(word, number=are_numbers) for word in column.words]
-        words = [word for word, own in zip(words, is_label, strict=True) if own]
-        values = np.array(words, dtype=str) if layout.target in layout.levels else labels_of(words)
-        notes += merged_labels(words, values)
-        has_label = np.array([*is_label, False])[column.codes]
-        codes = column.codes if has_label.all() else column.codes[has_label]
+    notes = _lost_digits(layout, layout.target, column, words)
+    if words is not None:
+        plain = [number if is_number(number := options.plain(word)) else word for word in words]
+        others = [word for word in plain if not is_number(word)]
+        are_numbers = len(others) < len(plain) and all(options.is_missing(word, number=True) for word in others)
+        minus = None if "+" in plain else "-"
+        is_label = [word != minus and not options.is_missing(word, number=are_numbers) for word in words]
+        known = [word for word, own in zip(plain, is_label, strict=True) if own]
+        values = np.array(known, dtype=str) if layout.target in layout.levels else labels_of(known)
+        notes += merged_labels(known, values)
+        if values.dtype.kind == "U" and known and all(remedy(word, options) for word in known):
+            raise refusal(layout, layout.target, None, known[0], options)  # what a person takes for numbers or dates
+        has_label = np.array([*is_label, False])[column]
+        codes = column if has_label.all() else column[has_label]
         present = values[(np.cumsum(is_label, dtype=np.int32) - 1)[codes]] if len(values) else values
-        if values.dtype.kind == "U" and words and all(remedy(word, options) for word in words):
-            raise refusal(layout, layout.target, None, words[0], options)  # what a person takes for numbers or dates
     else:
         has_label = ~np.isnan(column) if column.dtype.kind == "f" else np.ones(len(column), dtype=bool)
         present = column[has_label]
@@ -235,39 +223,36 @@ def labels_in(
 
 def first_gaps(columns: dict[int, Column]) -> dict[int, int]:
     """The columns of numbers that lack values, and the first row of each that lacks one."""
-    gaps = {k: np.isnan(c) for k, c in columns.items() if not isinstance(c, Codes) and c.dtype.kind == "f"}
-    return {k: int(np.argmax(is_gap)) for k, is_gap in gaps.items() if is_gap.any()}
+    numbers = {k: column for k, column in columns.items() if column.dtype.kind == "f"}
+    return {k: int(np.argmax(is_gap)) for k, column in numbers.items() if (is_gap := np.isnan(column)).any()}
 
 
 def frame_of(layout: Layout, columns: dict[int, Column], dtype: str | None = None) -> Any:
     """The features as a pandas frame; without pandas as an array, of objects if some are no numbers.
 
-    With a dtype, that of all numbers, columns without categories become one block: an array, if they have no names.
+    With a dtype, that of all numbers, columns of numbers alone become one block: an array, if they have no names.
     """
     features = [columns.pop(k) for k in layout.features]
-    is_matrix = all(not isinstance(column, Codes) and column.dtype.kind == "f" for column in features)
-    block: Any = np.empty((len(features[0]), len(features)), dtype=dtype) if is_matrix and dtype else None
-    for place, column in enumerate(features):
-        if dtype and not isinstance(column, Codes):
-            with np.errstate(over="ignore"):
+    has_pandas, is_matrix = find_spec("pandas") is not None, all(column.dtype.kind == "f" for column in features)
+    block: Any = np.empty((len(features[0]), len(features)), dtype=dtype) if dtype and is_matrix else None
+    for place, (k, column) in enumerate(zip(layout.features, features, strict=True)):
+        with np.errstate(over="ignore"):
+            if block is not None:
+                block[:, place], features[place] = column, None
+            elif dtype and column.dtype.kind == "f":
                 features[place] = column.astype(dtype, copy=False)
-        if block is not None:
-            block[:, place], features[place] = features[place], None
-    if find_spec("pandas") is None or (block is not None and layout.names is None):
-        columns_of_any = features if is_matrix else map(_objects, features)
-        return np.column_stack(list(columns_of_any)) if block is None else block
+        if k in layout.levels and not has_pandas:
+            features[place] = np.array([*layout.levels[k], np.nan], dtype=object)[column]
+        elif column.dtype.kind in "mM" and not has_pandas:
+            features[place] = column.astype(object)
+    if not has_pandas or (block is not None and layout.names is None):
+        return np.column_stack(features) if block is None else block
     import pandas
 
-    for place, column in enumerate(features):
-        if isinstance(column, Codes):
-            features[place] = pandas.Categorical.from_codes(column.codes, column.words)
+    for place, k in enumerate(layout.features):
+        if k in layout.levels:
+            features[place] = pandas.Categorical.from_codes(features[place], layout.levels[k])
     frame = pandas.DataFrame(dict(enumerate(features)) if block is None else block, copy=False)
     if layout.names is not None:
         frame.columns = pandas.Index([layout.names[k] for k in layout.features])
     return frame
-
-
-def _objects(column: Column) -> NDArray[Any]:
-    if not isinstance(column, Codes):
-        return np.asarray(column, dtype=object)
-    return np.array([*column.words, np.nan], dtype=object)[column.codes]

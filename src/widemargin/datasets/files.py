@@ -10,7 +10,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
-FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"([+-]?[0-9]+)(\.0*)?")
@@ -90,6 +89,16 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text.strip()) is not None and abs(float(text)) != float("inf")
 
 
+def plain_numbers(cells: Sequence[str | None]) -> NDArray[np.float64] | None:
+    """Cells that all are numbers, none of which loses digits: (n_cells,); None where that needs a closer look."""
+    try:
+        numbers = np.array(list(map(float, cells)))  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        return None
+    text = "".join(cells)  # type: ignore[arg-type]
+    return numbers if np.abs(numbers).max(initial=0) < 2.0**53 and "_" not in text and text.isascii() else None
+
+
 def is_exact(text: str) -> bool:
     """Whether a number's float64 has all digits of a whole one; the others are rounded, as always."""
     return len(text) < 16 or not (whole := _WHOLE.fullmatch(text)) or int(whole[1]) == int(float(text))
@@ -122,15 +131,6 @@ def merged_labels(words: list[str], values: NDArray[Any]) -> list[str]:
     pairs = [(first.setdefault(value, word), word) for word, value in zip(words, values.tolist(), strict=True)]
     same = [f"{one} and {word}" for one, word in pairs if one != word]
     return [f"labels that are one number are one class: {', '.join(same[:3])}"] if same else []
-
-
-def with_short_indices(X: Any) -> Any:
-    """A csr_matrix with the values of X, and 32-bit indices where they suffice: some estimators refuse 64-bit ones."""
-    from scipy.sparse import csr_matrix, get_index_dtype
-
-    short = get_index_dtype(maxval=max(X.nnz, *X.shape))
-    parts = (X.data, X.indices.astype(short, copy=False), X.indptr.astype(short, copy=False))
-    return csr_matrix(parts, shape=X.shape)
 
 
 # Files, plain and compressed ------------------------------------------------------------------------------------------

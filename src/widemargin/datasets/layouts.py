@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_number, quoted
+from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_exact, is_number, plain_numbers, quoted
 
 Names: TypeAlias = "Sequence[int | str]"
 Cell: TypeAlias = "str | None"  # None: a missing value of a format that has them
 Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 
-NUMBER, BOOLEAN, DATE, CATEGORY, LABEL = "number", "boolean", "date", "category", "label"
 BEYOND = "beyond 2**53, of which numbers of 64 bits keep 16 digits"
 _LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
 _HEADER_ROWS = 1_000  # that the first one is compared with
@@ -35,6 +35,7 @@ _MARKED = re.compile(  # $5, 5 %, 1D+03, and a minus sign that is no hyphen
 )
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
 _INFINITE = re.compile(r"[+-]?(?:inf(?:inity)?|[0-9.]+e\+?[0-9]+)", re.IGNORECASE)
+_ZEROS = re.compile(rf"^\s*{LEADING_ZERO.pattern}\s*$", re.MULTILINE)
 _SLASHED = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{4}|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 
 
@@ -171,20 +172,21 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
     if not features:
         raise layout.error("no column is left as a feature", layout.line or None)
     layout = replace(layout, target=target, features=features, notes=notes)
-    kinds = dict.fromkeys(positions_of(layout, options.text), CATEGORY)
+    kinds = dict.fromkeys(positions_of(layout, options.text), "category")
     for key, kind in (options.kinds or {}).items():
         if not isinstance(key, str) or (layout.names and key in layout.names):
             kinds.update(dict.fromkeys(positions_of(layout, [key]), kind))
     whole = [(line, row) for line, row in head if len(row) == layout.width]
-    columns = {k: [(line, row[k]) for line, row in whole] for k in layout.used}
-    for k, cells in columns.items():
-        if k == target and kinds.get(k) != NUMBER:
-            kinds[k] = layout.kinds.get(k) or _label_kind(_present((cell for _, cell in cells), options), options)
+    lines = [line for line, _ in whole]
+    columns: list[Any] = list(zip(*(row for _, row in whole), strict=True)) or [()] * layout.width
+    for k in layout.used:
+        if k == target and kinds.get(k) != "number":
+            kinds[k] = layout.kinds.get(k) or _label_kind(_present(columns[k], options), options)
         elif k not in kinds:
             is_open = options.kinds is None
-            kinds[k] = layout.kinds.get(k) or (_kind(layout, k, cells, options) if is_open else CATEGORY)
-    numbers = [k for k in features if kinds[k] == NUMBER]
-    if zeros := [k for k in numbers if any(cell and LEADING_ZERO.fullmatch(cell.strip()) for _, cell in columns[k])]:
+            kinds[k] = layout.kinds.get(k) or (_kind(layout, k, lines, columns[k], options) if is_open else "category")
+    numbers = [k for k in features if kinds[k] == "number"]
+    if zeros := [k for k in numbers if _ZEROS.search("\n".join(cell or "" for cell in columns[k]))]:
         names = ", ".join(map(layout.name, zeros[:10]))
         notes += (f"numbers with leading zeros lose them: {names}; --one-hot, or text=, keeps such codes",)
     return replace(layout, kinds={k: kinds[k] for k in layout.used}, notes=notes)
@@ -192,46 +194,52 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
 
 def _present(cells: Iterable[Cell], options: TableOptions) -> list[str]:
     """The cells that are not missing."""
-    stripped = (cell.strip() for cell in cells if cell is not None)
-    return [cell for cell in stripped if not options.is_missing(cell, number=True)]
+    missing = {*options.missing} if options.declared else MISSING_NUMBERS.union(options.missing)
+    return [cell for cell in (cell.strip() for cell in cells if cell is not None) if cell not in missing]
 
 
 def _form(cells: list[str], options: TableOptions) -> str:
-    """What all of these cells are: NUMBER, BOOLEAN or DATE; empty for others, and for none."""
-    if cells and all(is_number(options.plain(cell)) for cell in cells):
-        return NUMBER
-    if cells and all(cell in BOOLEANS for cell in cells):
-        return BOOLEAN
-    return DATE if cells and all(map(ISO_DATE.fullmatch, cells)) else ""
+    """What all of these cells are: a number, boolean or date; empty for others, and for none."""
+    if not cells:
+        return ""
+    are_plain = options.decimal == "." and plain_numbers(cells) is not None
+    if are_plain or all(is_number(options.plain(cell)) for cell in cells):
+        return "number"
+    if all(cell in BOOLEANS for cell in cells):
+        return "boolean"
+    return "date" if all(map(ISO_DATE.fullmatch, cells)) else ""
 
 
 def _label_kind(present: list[str], options: TableOptions) -> str:
     """Numbers with decimals are read as such; all others as text, which `labels_of` makes numbers if they are."""
     are_many = len(present) > 20 and len(set(present)) > len(present) / 2
     has_decimals = are_many and any(options.decimal in cell for cell in present)
-    return NUMBER if has_decimals and _form(present, options) == NUMBER else LABEL
+    return "number" if has_decimals and _form(present, options) == "number" else "label"
 
 
-def _kind(layout: Layout, position: int, cells: list[tuple[int, Cell]], options: TableOptions) -> str:
+def _kind(layout: Layout, position: int, lines: list[int], cells: Sequence[Cell], options: TableOptions) -> str:
     """What a column of a table is, by its first cells; a ValueError if that would be a guess."""
-    present = _present((cell for _, cell in cells), options)
+    present = _present(cells, options)
     if form := _form(present, options):
         return form
     if not present:
-        are_missing = all(cell is None or cell.strip() in MISSING | {*options.missing} for _, cell in cells)
-        return NUMBER if are_missing else CATEGORY
-    others = [cell for cell in present if not is_number(options.plain(cell))]
-    worst = next((cell for cell in others if remedy(cell, options)), others[0])
-    n_numbers = len(present) - len(others) + sum(bool(_INFINITE.fullmatch(cell)) for cell in others)
-    if remedy(worst, options) or n_numbers >= _LEAST_NUMBERS * len(present):
-        line = next(line for line, cell in cells if cell and cell.strip() == worst)
+        are_missing = all(cell is None or cell.strip() in MISSING | {*options.missing} for cell in cells)
+        return "number" if are_missing else "category"
+    counts = Counter(present)
+    others = [word for word in counts if not is_number(options.plain(word))]
+    worst = next((word for word in others if remedy(word, options)), others[0])
+    n_words = sum(counts[word] for word in others if not _INFINITE.fullmatch(word))
+    if remedy(worst, options) or len(present) - n_words >= _LEAST_NUMBERS * len(present):
+        line = next(line for line, cell in zip(lines, cells, strict=True) if cell and cell.strip() == worst)
         raise refusal(layout, position, line, worst, options)
-    return CATEGORY
+    return "category"
 
 
 def refusal(layout: Layout, position: int, line: int | None, cell: str, options: TableOptions) -> ValueError:
-    """The error of a cell that is no number, with the option that reads it."""
+    """The error of a cell that is no number, or one that loses digits, with the option that reads it."""
     name = layout.names[position] if layout.names else position
+    if is_number(plain := options.plain(cell)) and not is_exact(plain):
+        return too_long(layout, position, line, plain)
     if _INFINITE.fullmatch(cell):
         return layout.error(f"{layout.describe(position)} is {quoted(cell)}, which is not finite", line)
     reads = f"--one-hot {name}, or text=[{name!r}], takes the column as categories"
@@ -268,8 +276,8 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
         own, form = _form([text], options), _form(present, options)
         if options.is_missing(text):
             continue
-        if own == NUMBER:
-            is_sample += [k] if form == NUMBER or not present else []
+        if own == "number":
+            is_sample += [k] if form == "number" or not present else []
         elif form:
             (is_sample if own else is_name).append(k)
         elif text in present:
@@ -289,7 +297,7 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
         cells = ", ".join(quoted(first[k] or "") for k in (is_name[0], is_sample[-1]))
         reason = f"is the first row a header ({cells})? --header yes or no, or header=True or False"
         raise layout.error(reason, layout.line)
-    are_numbers = _form([(first[k] or "").strip() for k in features], options) == NUMBER
+    are_numbers = _form([(first[k] or "").strip() for k in features], options) == "number"
     if is_name or is_sample or is_repeated or not below or are_numbers:
         return bool(is_name) or not (is_sample or is_repeated or are_numbers), ""
     note = "no column is one of numbers: the first row was taken for the header; --header no, or header=False"

@@ -9,27 +9,23 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 _PHOTOS = ("china", "flower")
-_QUADRANTS = ("top left", "top right", "bottom left", "bottom right")
+_PARTS = ("top left", "top right", "bottom left", "bottom right")
+#: The classes of each task, in the order of their labels
+PATCH_CLASSES = {"photo": _PHOTOS, "quadrant": tuple(f"{photo}, {part}" for photo in _PHOTOS for part in _PARTS)}
 _Task = Literal["photo", "quadrant"]
 
 
 class PatchGrid(NamedTuple):
-    """All patches of one photograph on a regular grid.
+    """All patches of one photograph on a grid, row by row: ``labels.reshape(shape)`` is a picture of predictions.
 
-    Attributes
-    ----------
-    X, y : ndarray of shape (n_rows * n_columns, size * size * 3), float32, and (n_rows * n_columns,), int64
-        The patches and their labels, as of `load_patches`, in the order of the grid's rows.
-    shape : tuple (n_rows, n_columns)
-        The grid: ``labels.reshape(shape)`` is a picture of the predictions.
-    image : ndarray of shape (height, width, 3), uint8
-        The photograph.
+    X and y are as of `load_patches`, and the photograph is the `image`, (height, width, 3) uint8.
     """
 
     X: NDArray[np.float32]
@@ -39,13 +35,8 @@ class PatchGrid(NamedTuple):
 
 
 def load_patches(
-    n_samples: int = 20_000,
-    size: int = 5,
-    *,
-    task: _Task = "photo",
-    random_state: Any = 0,
-    return_coordinates: bool = False,
-) -> tuple[NDArray[Any], ...]:
+    n_samples: int = 20_000, size: int = 5, *, task: _Task = "photo", random_state: Any = 0
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Cut random patches, no two at the same place, out of the two photographs.
 
     A smaller sample is a prefix of a larger one with the same `random_state`, and the order is random: load the patches
@@ -58,20 +49,16 @@ def load_patches(
     size : int, default=5
         Width and height of a patch in pixels.
     task : {"photo", "quadrant"}, default="photo"
-        Labels: 0 or 1 for the photograph, or 0 to 7 for the photograph and the quadrant that holds the patch's centre.
-        `patch_classes` names them.
+        Labels: 0 or 1 for the photograph, or 0 to 7 for the photograph and the quadrant that holds the patch's centre:
+        those of `PATCH_CLASSES`.
     random_state : int, RandomState instance or None, default=0
         Determines the patches. The same number gives the same ones on every machine.
-    return_coordinates : bool, default=False
-        Whether to return their places as well.
 
     Returns
     -------
     X : ndarray of shape (n_samples, size * size * 3), float32
         Pixels row by row, red, green and blue of each, scaled to [0, 1].
     y : ndarray of shape (n_samples,), int64
-    coordinates : ndarray of shape (n_samples, 3), int64
-        Photograph, row and column of the upper left pixel. Only with `return_coordinates`.
 
     Examples
     --------
@@ -79,41 +66,15 @@ def load_patches(
     >>> X.shape, X.dtype, np.bincount(y).tolist()
     ((1000, 75), dtype('float32'), [523, 477])
     """
-    from sklearn.utils import check_random_state
+    from sklearn.utils import check_random_state, check_scalar
 
-    photos = _photos()
-    n_rows, n_columns = _places(photos[0], size)
-    n_places = len(photos) * n_rows * n_columns
-    _check_count("n_samples", n_samples, n_places, f"there are {n_places} patches of {size} x {size} pixels")
-    _check_task(task)
+    places = len(_PHOTOS), *_places(size)
+    n_places = int(np.prod(places))
+    check_scalar(n_samples, "n_samples", Integral, min_val=1, max_val=n_places)
     # NumPy keeps RandomState's stream between versions, not Generator's; small samples are prefixes of large ones.
     chosen = check_random_state(random_state).permutation(n_places)[:n_samples]
-    coordinates = np.stack(np.unravel_index(chosen, (len(photos), n_rows, n_columns)), axis=1)
-    X = np.empty((n_samples, size * size * 3), dtype=np.float32)
-    for number, photo in enumerate(photos):
-        mine = coordinates[:, 0] == number
-        X[mine] = _cut(photo, size, coordinates[mine, 1], coordinates[mine, 2])
-    y = _label(coordinates, photos[0].shape, size, task)
-    return (X, y, coordinates) if return_coordinates else (X, y)
-
-
-def patch_classes(task: _Task = "photo") -> tuple[str, ...]:
-    """Name the classes of `load_patches`, in the order of their labels.
-
-    Examples
-    --------
-    >>> patch_classes("quadrant")[5]
-    'flower, top right'
-    """
-    _check_task(task)
-    return _PHOTOS if task == "photo" else tuple(f"{photo}, {part}" for photo in _PHOTOS for part in _QUADRANTS)
-
-
-def load_photo(photo: Literal["china", "flower"]) -> NDArray[np.uint8]:
-    """Load one of the two photographs, an ndarray of shape (427, 640, 3), uint8."""
-    if photo not in _PHOTOS:
-        raise ValueError(f"photo must be 'china' or 'flower', not {photo!r}")
-    return _photos()[_PHOTOS.index(photo)].copy()
+    photo, row, column = np.unravel_index(chosen, places)
+    return _cut(photo, row, column, size, task)
 
 
 def photo_patches(
@@ -121,19 +82,7 @@ def photo_patches(
 ) -> PatchGrid:
     """Cut all patches of one photograph, every `stride` pixels, to predict over the whole of it.
 
-    Parameters
-    ----------
-    photo : {"china", "flower"}
-        The photograph.
-    size, task
-        As in `load_patches`.
-    stride : int, default=1
-        Distance between neighbouring patches in pixels.
-
-    Returns
-    -------
-    PatchGrid
-        With stride 1 and 5 x 5 pixels, X has 269,028 rows (77 MiB).
+    With stride 1 and 5 x 5 pixels, X has 269,028 rows (77 MiB).
 
     Examples
     --------
@@ -141,61 +90,45 @@ def photo_patches(
     >>> grid.X.shape, grid.shape
     ((16854, 75), (106, 159))
     """
-    image = load_photo(photo)
-    _check_task(task)
-    n_rows, n_columns = _places(image, size)
-    _check_count("stride", stride, min(n_rows, n_columns), f"a row has {min(n_rows, n_columns)} patches")
-    rows, columns = np.arange(0, n_rows, stride), np.arange(0, n_columns, stride)
-    places = np.stack(np.meshgrid([_PHOTOS.index(photo)], rows, columns, indexing="ij"), axis=-1).reshape(-1, 3)
-    return PatchGrid(
-        X=_cut(image, size, places[:, 1], places[:, 2]),
-        y=_label(places, image.shape, size, task),
-        shape=(len(rows), len(columns)),
-        image=image,
-    )
+    from sklearn.utils import check_scalar
+
+    if photo not in _PHOTOS:
+        raise ValueError(f"photo must be 'china' or 'flower', not {photo!r}")
+    number, places = _PHOTOS.index(photo), _places(size)
+    check_scalar(stride, "stride", Integral, min_val=1, max_val=min(places))
+    rows, columns = (np.arange(0, n, stride) for n in places)
+    row, column = np.repeat(rows, len(columns)), np.tile(columns, len(rows))
+    X, y = _cut(np.full_like(row, number), row, column, size, task)
+    return PatchGrid(X, y, (len(rows), len(columns)), _photos()[number].copy())
 
 
 @lru_cache(maxsize=1)
-def _photos() -> tuple[NDArray[np.uint8], ...]:
+def _photos() -> NDArray[np.uint8]:
+    """Both photographs: (2, height, width, 3)."""
     from sklearn.datasets import load_sample_images
 
     if find_spec("PIL") is None:
         raise ImportError("the photographs need the package pillow: pip install widemargin[demo], or pillow")
-    return tuple(load_sample_images().images)
+    return np.stack(load_sample_images().images)
 
 
-def _places(image: NDArray[np.uint8], size: int) -> tuple[int, int]:
-    """Count the rows and columns at which a patch of that size can begin."""
-    height, width = image.shape[:2]
-    _check_count("size", size, min(height, width), f"the photographs have {height} x {width} pixels")
+def _places(size: int) -> tuple[int, int]:
+    """The number of rows and of columns at which a patch of that size can begin."""
+    from sklearn.utils import check_scalar
+
+    _, height, width, _ = _photos().shape
+    check_scalar(size, "size", Integral, min_val=1, max_val=min(height, width))
     return height - size + 1, width - size + 1
 
 
-def _cut(
-    image: NDArray[np.uint8], size: int, rows: NDArray[np.int64], columns: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Cut the patches whose upper left pixels are given: (n, size * size * 3) float32 in [0, 1]."""
-    windows = np.lib.stride_tricks.sliding_window_view(image, (size, size), axis=(0, 1))
-    patches = windows[rows, columns].transpose(0, 2, 3, 1).reshape(len(rows), -1)
-    return patches.astype(np.float32) / np.float32(255)
-
-
-def _label(coordinates: NDArray[np.int64], shape: tuple[int, ...], size: int, task: _Task) -> NDArray[np.int64]:
-    photo, row, column = coordinates.T
-    if task == "photo":
-        return np.array(photo)
-    height, width = shape[:2]
-    # Twice the centre compared with the height: both integers.
-    return np.asarray(4 * photo + 2 * (2 * row + size >= height) + (2 * column + size >= width))
-
-
-def _check_count(name: str, value: Any, most: int, why: str) -> None:
-    if not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if not 1 <= value <= most:
-        raise ValueError(f"{name}={value} must lie between 1 and {most}: {why}")
-
-
-def _check_task(task: str) -> None:
-    if task not in ("photo", "quadrant"):
+def _cut(photo: Any, row: Any, column: Any, size: int, task: _Task) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The patches whose photographs and upper left pixels are given, and their labels."""
+    if task not in PATCH_CLASSES:
         raise ValueError(f"task must be 'photo' or 'quadrant', not {task!r}")
+    _, height, width, _ = _photos().shape
+    windows = np.lib.stride_tricks.sliding_window_view(_photos(), (size, size), axis=(1, 2))
+    X = windows[photo, row, column].transpose(0, 2, 3, 1).reshape(len(row), -1).astype(np.float32) / np.float32(255)
+    if task == "photo":
+        return X, photo
+    # Twice the centre compared with the height: both integers.
+    return X, 4 * photo + 2 * (2 * row + size >= height) + (2 * column + size >= width)

@@ -5,40 +5,27 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin._output_files import NamedOutput
 from widemargin.datasets.arff import ArffFile
 from widemargin.datasets.arrays import load_npz, load_svmlight
-from widemargin.datasets.arrow import ArrowFile, DeclinedError, delimited_batches, has_pyarrow, release_blocks
-from widemargin.datasets.columns import (
-    Batch,
-    Codes,
-    Column,
-    Words,
-    collect,
-    converted,
-    frame_of,
-    labels_in,
-    noteworthy,
-    take_rows,
-)
+from widemargin.datasets.arrow import ArrowFile, DeclinedError, delimited_batches, has_pyarrow
+from widemargin.datasets.columns import Batch, Column, Words, collect, converted, frame_of, labels_in, noteworthy
 from widemargin.datasets.files import PathLike, compression_of, file_error, is_read_once
-from widemargin.datasets.layouts import CATEGORY, LABEL, Names, Row, TableOptions, decide
+from widemargin.datasets.layouts import Names, Row, TableOptions, decide
 from widemargin.datasets.rows import delimited_rows, dialect_of, json_rows, sheet_rows
-
-T = TypeVar("T")
 
 FORMATS = {  # and the suffixes of each; files of any other suffix, or none, are svmlight's: a9a, a9a.t, letter.scale
     "csv": (".csv", ".tsv", ".tab", ".dat"),
@@ -62,18 +49,10 @@ _HEAD_ROWS, _HEAD_CELLS = 5_000, 200_000  # on which a layout is decided
 _LEAST_BYTES = 2**18  # of a text for pyarrow, whose import takes longer than to read a shorter one
 
 
-class Table(tuple):  # type: ignore[type-arg]
+class Table(NamedTuple("Table", [("X", Any), ("y", Any)])):
     """A frame and labels, ``X, y``; `sample_weight` are the weights of ARFF's instances, or None."""
 
-    X: Any
-    y: NDArray[Any] | None
-    sample_weight: NDArray[np.float64] | None
-
-    def __new__(cls, X: Any, y: Any, sample_weight: Any = None) -> Table:
-        """A pair."""
-        table = super().__new__(cls, (X, y))
-        table.X, table.y, table.sample_weight = X, y, sample_weight
-        return table
+    sample_weight: Any = None
 
 
 def load_table(  # noqa: PLR0913 - what a table may need
@@ -101,16 +80,14 @@ def load_table(  # noqa: PLR0913 - what a table may need
         compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zst``, ``.zip``.
     target : int, str or None, default=-1
         The column of labels: its position, counted from 0 or, if negative, from the end; or its name. None: no labels.
-    drop : sequence of int or str, default=()
-        Columns to leave out, by position or name.
-    text : sequence of int or str, default=()
-        Columns taken as categories, whatever their cells are.
+    drop, text : sequence of int or str, default=()
+        Columns to leave out, and columns taken as categories whatever their cells are, by position or name.
     missing : sequence of str, default=()
         Further words for missing values: an empty cell, ``NA``, ``NaN``, ``null``, ``?``, ``\N`` are some, and among
         numbers ``-`` and ``.``.
     delimiter : str, default=None
         One character, a blank stands for any number. None takes the first of tab, semicolon, comma, ``|`` and blanks
-        by which most of the first lines have the same number of fields.
+        that gives most of the first lines the same number of fields.
     header : bool or "auto", default="auto"
         Whether the first line names the columns.
     decimal, thousands : str, default="." and None
@@ -156,7 +133,9 @@ def load_table(  # noqa: PLR0913 - what a table may need
             return Table(data.X, data.y)
         source = TableSource(file, options, form)
         columns, y, weight = source.read()
-        return Table(frame_of(source.layout, columns), y, weight)
+        table = Table(frame_of(source.layout, columns), y)
+        table.sample_weight = weight
+        return table
 
 
 @contextmanager
@@ -213,7 +192,6 @@ class TableSource:
     def __init__(self, path: PathLike, options: TableOptions, form: str) -> None:
         paths = files_of(path)
         self.options = options = replace(options, declared=form in ("arff", "parquet", "arrow"))
-        self._is_strict, self._words = not has_pyarrow(), Words()
         file_of_table = ArrowFile if form in ("parquet", "arrow") else _TextFile
         first = file_of_table(paths[0], options, form)
         self._files, self.layout = [first], first.layout
@@ -236,45 +214,42 @@ class TableSource:
             notes += ("its folders named key=value are no columns: add such a column to each file",)
         self.layout = replace(layout, path=os.fspath(path), notes=notes)
 
-    def batches(self) -> Iterator[Batch]:
-        """Typed columns of blocks of rows; a DeclinedError ends them, as `in_one_pass` knows."""
-        if not self._words:
-            levels = self.layout.levels.items()
-            self._words |= {k: {word: code for code, word in enumerate(words)} for k, words in levels}
-        for file in self._files:
-            yield from file.batches(self._words, is_strict=self._is_strict)
+    def read(self, folder: str | None = None) -> tuple[dict[int, Column], Any, Any]:
+        """The features by position, the labels, and the weights, of all rows, within the memory budget of `collect`.
 
-    def in_one_pass(self, visit: Callable[[Iterator[Batch]], T]) -> T:
-        """What `visit` makes of all batches; where pyarrow declines one, of all of those of the strict reader."""
-        try:
-            return visit(self.batches())
-        except DeclinedError:
-            self._is_strict, self._words = True, Words()
-            return visit(self.batches())
-
-    def coded(self, columns: dict[int, Column]) -> dict[int, Column]:
-        """Columns, by position, in which the numbers of words have their words."""
-        words = {k: list(known) for k, known in self._words.items() if self.layout.kinds.get(k) in (CATEGORY, LABEL)}
-        return {k: Codes(column, words[k]) if k in words else column for k, column in columns.items()}
-
-    def read(self) -> tuple[dict[int, Column], Any, Any]:
-        """The features by position, the labels, and the weights, of all rows, within the configured memory budget."""
-        columns = self.coded(self.in_one_pass(lambda batches: collect(batches, self.layout)))
-        release_blocks()
-        for note in [*self.layout.notes, *noteworthy(self.layout, columns, self.options)]:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=3)
-        weight = None if self.layout.weight is None else columns.pop(self.layout.weight)
-        y, kept = (None, None) if self.layout.target is None else self.labels(columns.pop(self.layout.target))
-        if kept is None:
-            return columns, y, weight
-        return take_rows(columns, kept), y, None if weight is None else weight[kept]
-
-    def labels(self, column: Column) -> tuple[Any, Any]:
-        """The labels in a column, and which rows are kept, if not all; an error names the line of one without."""
-        y, kept, notes = labels_in(self.layout, column, self.options, self.error_at)
+        Then the levels of the layout are the words of all categories, in the order of their numbers.
+        """
+        layout = self.layout
+        columns = self._collect(folder, is_strict=not has_pyarrow()) or self._collect(folder, is_strict=True)
+        if pyarrow := sys.modules.get("pyarrow"):  # labels and frames are made in the memory of its blocks
+            pyarrow.default_memory_pool().release_unused()
+        words = {k: list(known) for k, known in self._words.items() if layout.kinds.get(k) in ("category", "label")}
+        notes = [*layout.notes, *noteworthy(layout, columns, words, self.options)]
+        weight = None if layout.weight is None else columns.pop(layout.weight)
+        y = kept = None
+        if (target := layout.target) is not None:
+            y, kept, more = labels_in(layout, columns.pop(target), words.get(target), self.options, self.error_at)
+            notes += more
         for note in notes:
-            warnings.warn(f"{self.layout.path}: {note}", stacklevel=4)
-        return y, kept
+            warnings.warn(f"{layout.path}: {note}", stacklevel=3)
+        self.layout = replace(layout, levels=words)
+        if kept is not None:
+            n_kept = int(np.count_nonzero(kept))
+            for k, column in columns.items():  # in place: they may be memory maps
+                column[:n_kept] = column[kept]
+                columns[k] = column[:n_kept]
+            weight = None if weight is None else weight[kept]
+        return columns, y, weight
+
+    def _collect(self, folder: str | None, *, is_strict: bool) -> dict[int, Column]:
+        """All columns, by position; none if pyarrow declines one."""
+        declared = self.layout.levels.items()
+        self._words: Words = {k: {word: code for code, word in enumerate(words)} for k, words in declared}
+        batches = (batch for file in self._files for batch in file.batches(self._words, is_strict=is_strict))
+        try:
+            return collect(batches, self.layout, folder)
+        except DeclinedError:
+            return {}
 
     def place_of(self, row: int) -> tuple[str, int | None]:
         """The file and the line of a row, counted from 0 over all files; of unlabelled rows dropped, the file alone."""
