@@ -74,7 +74,7 @@ def no_pillow(monkeypatch):
 
 @pytest.mark.usefixtures("no_pillow")
 def test_without_pillow_the_error_says_what_to_install(program):
-    with pytest.raises(ImportError, match=r"need the package pillow: pip install widemargin\[demo\]"):
+    with pytest.raises(ImportError, match=r"need the package pillow: pip install pillow"):
         load_patches(10)
     program.fails("demo --out demo.png --n-samples 100", "the photographs need the package pillow: pip install")
     assert not list(program.folder.iterdir())

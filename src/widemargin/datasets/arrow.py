@@ -17,7 +17,7 @@ from widemargin.datasets.layouts import BOOLEANS, MISSING, Layout, Row, TableOpt
 from widemargin.datasets.rows import Dialect
 
 _BLOCK_BYTES = 2**20
-_BATCH_ROWS = 2**16
+_BATCH_ROWS = 2**15
 
 
 class DeclinedError(Exception):
@@ -134,7 +134,7 @@ class ArrowFile:
 
     def __init__(self, path: str, options: TableOptions, form: str) -> None:
         if not has_pyarrow():
-            raise file_error(path, "this format needs pyarrow: pip install widemargin[tables]")
+            raise file_error(path, "this format needs pyarrow: pip install pyarrow")
         self._path, self._options, self._form, self._categories = path, options, form, list[str]()
         with self._opened() as (schema, _):
             types = {field.name: field.type for field in schema}

@@ -219,7 +219,7 @@ def _open_zstandard(path: PathLike) -> Any:
     try:
         import pyarrow
     except ImportError:
-        reason = "Zstandard files need pyarrow: pip install widemargin[tables], or decompress the file by zstd -d"
+        reason = "Zstandard files need pyarrow: pip install pyarrow, or decompress the file by zstd -d"
         raise file_error(path, reason) from None
     return pyarrow.input_stream(os.fspath(path), compression="zstd")
 

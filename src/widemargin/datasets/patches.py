@@ -108,7 +108,7 @@ def _photos() -> NDArray[np.uint8]:
     from sklearn.datasets import load_sample_images
 
     if find_spec("PIL") is None:
-        raise ImportError("the photographs need the package pillow: pip install widemargin[demo], or pillow")
+        raise ImportError("the photographs need the package pillow: pip install pillow")
     return np.stack(load_sample_images().images)
 
 

@@ -164,7 +164,7 @@ def sheet_rows(path: PathLike) -> Iterator[Row]:
     try:
         import python_calamine
     except ImportError:
-        raise file_error(path, "spreadsheets need python-calamine: pip install widemargin[tables]") from None
+        raise file_error(path, "spreadsheets need python-calamine: pip install python-calamine") from None
     check_archive(path, "save it as .csv")
     try:
         book = python_calamine.CalamineWorkbook.from_path(str(path))
