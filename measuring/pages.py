@@ -55,10 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_mixed() -> int:
-    """Print the tables of README and docs that are refused, and claims without rows; their number."""
+    """Print the tables that have rows of several runs of a set, and claims without rows; their number."""
     texts = [page.read_text(encoding="utf-8") for page in (README, *sorted((README.parent / "docs").rglob("*.md")))]
     names = {name for text in texts for name in _MARKER.findall(text) if name in _TABLES}
-    mixed = [f"{name}: rows of several runs" for name in sorted(names) if tables.is_mixed(_rows_of(name))]
+    lost = {name: len(rows := _rows_of(name)) - len(tables.of_one_run(rows)) for name in sorted(names)}
+    mixed = [f"{name}: {n} rows of other runs" for name, n in lost.items() if n]
     lacking = [f"claims/{paper}: no row for {asked}" for paper in _claims.PAPERS for asked in _claims.unmeasured(paper)]
     print(*mixed, *lacking, sep="\n")
     return len(mixed) + len(lacking)
@@ -75,17 +76,15 @@ def with_tables(text: str) -> str:
 
 
 def table(name: str) -> str:
-    """Return a table of results in Markdown; of a paper's that would compare rows of several runs, a sentence."""
+    """Return a table of results in Markdown; of a paper's, only rows of one run for each set."""
     if name == "evidence":
         return _index.table()
     if name.startswith("claims/"):
         return _claims.table(name.removeprefix("claims/"))
     rows = _rows_of(name)
-    if not rows:
-        return "Not measured yet.\n"
-    if name in _tables.TABLES and tables.is_mixed(rows):
-        return "Its rows are of several runs, which are not compared: measure them again.\n"
-    return _TABLES[name](rows) + tables.source(rows, _settings().get(name, ""))
+    if name in _tables.TABLES:
+        rows = tables.of_one_run(rows)
+    return _TABLES[name](rows) + tables.source(rows, _settings().get(name, "")) if rows else "Not measured yet.\n"
 
 
 def _settings() -> dict[str, str]:

@@ -32,12 +32,6 @@ def origins(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, st
     return {column: ", ".join(sorted({str(other[column]) for other in mine if column in other})) for column in origin()}
 
 
-def runs_of(rows: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
-    """Return the commits and machines that rows were measured with, each pair once; "unknown" where a row has none."""
-    texts = ((str(row.get("commit", "unknown")), str(row.get("machine_card", "unknown"))) for row in rows)
-    return {(commit, machine_card) for commits, machine_card in texts for commit in commits.split(", ")}
-
-
 def is_current(row: dict[str, Any]) -> bool:
     """Whether a row is quiet, of this machine, and of this library: no later commit has changed code of its fits."""
     return is_quiet(row) and row.get("machine_card") == machine() and _holds(str(row.get("commit", "")))

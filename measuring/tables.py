@@ -7,7 +7,6 @@ from statistics import geometric_mean
 from typing import Any
 
 from measuring.load import QUIET, is_quiet
-from measuring.provenance import runs_of
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -83,9 +82,12 @@ def star(row: Row, column: str = "others") -> str:
     return "*" * (float(row.get(column) or 0.0) > QUIET)
 
 
-def is_mixed(rows: Rows) -> bool:
-    """Whether rows of a set, which a table compares, are of several runs."""
-    return any(len(runs_of(mine)) > 1 for mine in by(rows, "set").values())
+def of_one_run(rows: Rows) -> Rows:
+    """Return of each set, whose rows a table compares, those of the run with the most."""
+    chosen: Rows = []
+    for mine in by(rows, "set").values():
+        chosen += max(by(mine, "commit", "machine_card").values(), key=len)
+    return chosen
 
 
 def source(rows: Rows, settings: str = "") -> str:
@@ -99,7 +101,7 @@ def source(rows: Rows, settings: str = "") -> str:
         parts.append(f"{busy} of {len(rows)} rows beside other processes on more than {QUIET} of a core")
     if unknown:
         parts.append(f"load beside {unknown} of {len(rows)} rows unknown")
-    mark = "**Rows of several runs: read the order, not the ratios.** " * is_mixed(rows)
+    mark = "**Rows of several runs: read the order, not the ratios.** " * (len(of_one_run(rows)) < len(rows))
     return "\n" + " ".join(filter(None, [settings, f"*{mark}{'; '.join(parts)}.*"])) + "\n"
 
 

@@ -50,7 +50,8 @@ def test_a_table_names_its_run_and_is_refused_where_it_compares_several(monkeypa
     one = {"set": "a", "commit": "a", "machine_card": "m", "date": "2026-11-27", "threads": 2, "others": 0.0}
     assert tables.source([one, one]) == "\n*m; commit a; 2026-11-27; 2 threads.*\n"
     assert tables.source([one], "C = 1.") == "\nC = 1. *m; commit a; 2026-11-27; 2 threads.*\n"
-    assert not tables.is_mixed([one, one | {"set": "b", "commit": "b"}])
+    other = one | {"set": "b", "commit": "b"}
+    assert tables.of_one_run([one, other | {"commit": "c"}, other, other]) == [one, other, other]
     assert "*m; commit a, b; " in tables.source([one, one | {"set": "b", "commit": "b"}])
     assert "***Rows of several runs" in tables.source([one, one | {"commit": "b"}])
     page = tmp_path / "README.md"
@@ -62,8 +63,8 @@ def test_a_table_names_its_run_and_is_refused_where_it_compares_several(monkeypa
     monkeypatch.setattr(pages._claims, "PAPERS", ())
     report.write_csv(tmp_path / "a.csv", [one, one | {"commit": "b"}])
     assert pages.main(["--strict"]) == 1
-    assert "a: rows of several runs" in capsys.readouterr().out
-    assert pages.table("a").startswith("Its rows are of several runs")
+    assert "a: 1 rows of other runs" in capsys.readouterr().out
+    assert "commit b" not in pages.table("a")
     report.write_csv(tmp_path / "a.csv", [one])
     assert pages.main(["--strict"]) == 0
     assert pages.main(["--check"]) == 1
