@@ -56,10 +56,9 @@ def test_all_searches_have_the_same_folds() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classes", "values"])
-@pytest.mark.parametrize("seed", range(2))
-def test_noise_in_order_is_not_climbed(kind: str, seed: int) -> None:
+def test_noise_in_order_is_not_climbed(kind: str) -> None:
     """Scores of such folds are below a constant's, and rise with C to any size."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     X, targets = rng.normal(size=(200, 5)), np.sort(rng.normal(size=200))
     y = np.digitize(targets, [-0.4, 0.4]) if kind == "classes" else targets
     search = DCSVMClassifierCV if kind == "classes" else DCSVMRegressorCV

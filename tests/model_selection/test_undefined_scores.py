@@ -66,8 +66,7 @@ def test_rows_of_no_weight_are_no_test_rows() -> None:
     assert "(1 of 5)" in message
 
 
-@pytest.mark.parametrize("kind", CLASSIFICATIONS)
-@pytest.mark.parametrize("scoring", ["average_precision", "f1"])
+@pytest.mark.parametrize(("kind", "scoring"), [*zip(CLASSIFICATIONS, ["average_precision", "f1", "f1"], strict=True)])
 def test_the_second_of_two_text_labels_is_positive(kind: Any, scoring: str) -> None:
     text, numbers = (kind(scoring=scoring, cv=3).fit(X, y) for y in (TEXT, (TEXT == "usual").astype(int)))
     np.testing.assert_allclose(text.scores_, numbers.scores_)
