@@ -220,9 +220,8 @@ def test_slow_budget_maintenance_keeps_max_time(options: dict[str, Any]) -> None
 # ------------------------------------------------------------------------------------------------------------- streams
 
 
-@pytest.mark.parametrize("average", [True, False])
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(("n_classes", "average"), [(2, True), (4, False)])
 def test_chunks_give_the_model_of_one_pass(n_classes: int, maintenance: str, average: bool, four: Data) -> None:
     X, y = four[0], four[1] % n_classes
     options = {"lam": 1e-3, "maintenance": maintenance, "average": average}
@@ -387,11 +386,8 @@ def limited_passes(n_passes: int, n_rounds: int) -> tuple[int, bool, int]:
     return sgd.totals().steps, is_complete, len(rounds)
 
 
-def test_a_limit_reached_in_the_last_block_has_stopped_nothing() -> None:
+def test_a_limit_in_the_last_block_has_stopped_nothing_and_one_before_begins_no_other_pass() -> None:
     assert limited_passes(3, n_rounds=3) == (150, True, 3)
-
-
-def test_a_limit_reached_at_the_end_of_a_pass_begins_no_other() -> None:
     assert limited_passes(3, n_rounds=1) == (50, False, 1)
 
 

@@ -29,8 +29,7 @@ def primal(model: Any, X: Any, signed: NDArray[np.float64], C: float) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("C", [1e-2, 1.0, 10.0])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("C", "weighted"), [(1e-2, False), (1.0, True), (10.0, True)])
 def test_as_svc_with_its_intercept(binary: Data, C: float, weighted: bool) -> None:
     X, y = binary
     weights = np.random.default_rng(0).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))

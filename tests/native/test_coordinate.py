@@ -112,9 +112,8 @@ def test_the_gap_of_an_epoch_without_steps_is_the_duality_gap(form: str, sigma: 
     assert np.isclose(point.gap, primal - dual, atol=1e-4 * primal)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("form", "dtype"), [("dense", np.float32), ("csr", np.float64)])
+@pytest.mark.parametrize("C", [0.01, 100.0])
 def test_the_dual_never_falls_and_meets_the_primal(form: str, dtype: type, C: float) -> None:
     X, signed = problem(1)
     X = X.astype(dtype)
@@ -169,7 +168,7 @@ def test_rows_that_no_cache_holds(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (7, 0), (5, 9), (3, 50)])
+@pytest.mark.parametrize("shape", [(0, 3), (7, 0), (5, 9)])
 def test_values_are_counted_and_squared(form: str, dtype: type, shape: tuple[int, int]) -> None:
     X = np.random.default_rng(0).normal(size=shape).astype(dtype)
     rows = FORMS[form](X)

@@ -154,8 +154,7 @@ def test_inner_products(seed: int, r: int, c: int, d: int, dtype: type, repeats:
         np.testing.assert_allclose(out, expected, **tolerance(dtype))
 
 
-@pytest.mark.parametrize("is_sorted", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("dtype", "is_sorted"), [(np.float32, True), (np.float64, False)])
 @pytest.mark.parametrize(
     ("c", "d", "most"), [(1, 1, 1), (5, 192, 50), (63, 500, 400), (64, 193, 193), (130, 800, 9), (200, 20_000, 40)]
 )
@@ -247,7 +246,7 @@ def many_rows(n: int, d: int, density: float) -> sp.csr_array:
     return sp.random_array((n, d), density=density, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 70])
+@pytest.mark.parametrize("k", [1, 3, 70])
 @pytest.mark.parametrize("shape", [(4000, 40, 0.5), (300, 2000, 0.2), (50, 30_000, 0.01)])
 def test_results_are_the_same_on_any_number_of_threads(k: int, shape: Any) -> None:
     X, rng = many_rows(*shape), np.random.default_rng(k)

@@ -147,7 +147,7 @@ def test_one_working_set_solves_the_equality_problem(seed: int, m: int, C: float
 
 
 @pytest.mark.parametrize("order", ["mixed", "sorted by label", "one of a kind"])
-@pytest.mark.parametrize("size", [3, 6, 24])
+@pytest.mark.parametrize("size", [3, 6])
 def test_small_working_sets_solve_the_equality_problem(size: int, order: str) -> None:
     """A working set of one kind of label cannot move, whichever rows have the largest violations."""
     problem = make_problem(3, 24, ridge=0.1)
@@ -310,10 +310,9 @@ def test_remove_rows(kept: list[int], dtype: np.dtype, spare: int) -> None:
     np.testing.assert_array_equal(K[: len(kept), : len(kept)], expected)
 
 
-@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_many_rows_are_removed_by_all_threads(dtype: np.dtype) -> None:
+def test_many_rows_are_removed_by_all_threads() -> None:
     rng = np.random.default_rng(0)
-    K = rng.normal(size=(2300, 2500)).astype(dtype)
+    K = rng.normal(size=(2300, 2500)).astype(SINGLE)
     kept = np.sort(rng.choice(2300, 1700, replace=False))
     expected = K[np.ix_(kept, kept)]
     kernels.remove_rows(Team(2), K, kept)
@@ -387,7 +386,7 @@ def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> 
         assert counts == points[0][2]
 
 
-@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+@pytest.mark.parametrize("C", [0.1, 1e4])
 def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
     K, y, terms = large_problem(2000, C)
     beta, f = np.zeros(len(y)), np.zeros(len(y))
@@ -399,7 +398,7 @@ def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.01, 0.03])
+@pytest.mark.parametrize("seconds", [0.0, 0.01])
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, seconds: float) -> None:
     K, y, terms = large_problem(C=1000.0)
@@ -545,9 +544,9 @@ def test_terms_keep_their_arrays() -> None:
         target[0] = 3.0
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e308, 5e-324])
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
+@pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (DOUBLE, DOUBLE)])
 def test_solve_working_sets_ends_on_nan_and_infinity(
     entries: np.dtype, tiles: np.dtype, has_intercept: bool, bad: float
 ) -> None:
@@ -598,7 +597,7 @@ def kernel_problem(
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("m", "d", "size"), [(700, 9, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8), (30, 5, 30)])
+@pytest.mark.parametrize(("m", "d", "size"), [(700, 9, 512), (90, 33, 17), (40, 0, 8)])
 def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
     name: str, has_intercept: bool, m: int, d: int, size: int
 ) -> None:
@@ -617,7 +616,7 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (700, 64, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8)])
+@pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (90, 33, 17), (40, 0, 8)])
 def test_working_sets_without_a_matrix_are_those_with_one(
     dtype: Any, has_intercept: bool, m: int, d: int, size: int
 ) -> None:
@@ -646,7 +645,7 @@ def test_working_sets_without_a_matrix_are_those_with_one(
     assert objectives[1] == pytest.approx(objectives[0], abs=1e-3 * tol * m)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.004])
+@pytest.mark.parametrize("seconds", [0.0, 0.004])
 def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients(seconds: float) -> None:
     X, squares, K, terms, _ = kernel_problem(2000, 5)
     beta, f, team, rows = np.zeros(2000), np.zeros(2000), Team(2), dual.EntryRows32(X, squares, 0.14)
@@ -659,8 +658,7 @@ def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients
     np.testing.assert_allclose(f, K.astype(np.float64) @ beta, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize(("power", "dtype"), [(1, DOUBLE), (2, SINGLE)])
 def test_kept_entries_are_those_computed_again(power: int, dtype: Any) -> None:
     """With memory for all rows, for some or none, before the solve or in it, by one solve or by several at once."""
     rng, m = np.random.default_rng(0), 900

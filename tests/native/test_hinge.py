@@ -248,7 +248,7 @@ def test_lists_are_in_the_order_of_rows() -> None:
     team.close()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_numbers_that_are_none_do_no_harm(bad: float, share: float) -> None:
     rng = np.random.default_rng(0)

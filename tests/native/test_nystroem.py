@@ -59,7 +59,7 @@ def some_landmarks(k: int, m: int, p: int, d: int, dtype: type) -> tuple[np.ndar
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("d", [1, 5, 40])
+@pytest.mark.parametrize("d", [1, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_routing(form: str, d: int, dtype: type) -> None:
     X, arrays = some_rows(60, d, dtype), some_tree(d, dtype)
@@ -99,13 +99,12 @@ def test_of_sparse_rows_no_distance_is_negative() -> None:
     assert out.min() == 0
 
 
-@pytest.mark.parametrize("form", ["dense", "CSR"])
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_kernel_values(form: str, name: str, dtype: type) -> None:
+def test_kernel_values(name: str, dtype: type) -> None:
     X, (U, pseudo_distances, bounds) = some_rows(30, 6, dtype), some_landmarks(1, 5, 0, 6, dtype)
     out = np.full((30, 5), np.nan, dtype)
-    nystroem.Landmarks(kernel_of(name), U, pseudo_distances, bounds).evaluate(FORMS[form](X), out)
+    nystroem.Landmarks(kernel_of(name), U, pseudo_distances, bounds).evaluate(X, out)
     arguments = naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS.get(name, "inner_product"))
     np.testing.assert_allclose(out, KERNELS[name](arguments), **tolerance(dtype))
 
@@ -187,9 +186,16 @@ def by_hand(arrays: dict[str, np.ndarray], X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("q", "m", "p", "d"), [(1, 1, 0, 1), (1, 18, 0, 5), (2, 5, 3, 40), (9, 20, 0, 70), (26, 12, 2, 16), (1, 40, 9, 300)]
+    ("q", "m", "p", "d", "products", "slopes"),
+    [
+        (1, 1, 0, 1, True, True),
+        (1, 18, 0, 5, False, False),
+        (2, 5, 3, 40, True, False),
+        (9, 20, 0, 70, False, True),
+        (26, 12, 2, 16, True, True),
+        (1, 40, 9, 300, True, True),
+    ],
 )
-@pytest.mark.parametrize(("products", "slopes"), [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_decision_values(q: int, m: int, p: int, d: int, products: bool, slopes: bool, dtype: type) -> None:
     arrays, X = some_machine(q, m, p, d, dtype, products=products, slopes=slopes), some_rows(17, d, dtype)
@@ -201,7 +207,7 @@ def test_decision_values(q: int, m: int, p: int, d: int, products: bool, slopes:
         np.testing.assert_allclose(out, expected, atol=allowed)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 300, 2000])
+@pytest.mark.parametrize("n", [0, 3, 2000])
 def test_numbers_of_rows(n: int) -> None:
     arrays, X = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True), some_rows(n, 4)
     out = np.full((n, 2), np.nan)
@@ -238,7 +244,7 @@ def test_denormals_are_not_flushed_afterwards() -> None:
     assert (np.full(16, 1e-40, np.float32) * np.float32(0.5)).all()
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
 @pytest.mark.parametrize("form", ["dense", "CSR"])
 def test_rows_that_are_not_finite_are_harmless(value: float, form: str) -> None:
     machine = build(some_machine(2, 5, 3, 4, np.float32, products=True, slopes=True))
