@@ -129,15 +129,6 @@ def test_weights_count_as_repetitions_on_average(binary: Data) -> None:
     assert np.abs(np.mean(plain, axis=0) - np.mean(repeated, axis=0)).mean() > spread
 
 
-def test_class_weight_is_sample_weight(four: Data) -> None:
-    X, y = four
-    factors = {0: 0.5, 1: 3.0, 2: 1.0, 3: 2.0}
-    a = machine(class_weight=factors).fit(X, y)
-    b = machine().fit(X, y, sample_weight=np.array([factors[label] for label in y]))
-    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
-    assert machine(class_weight="balanced").fit(X, y).score(X, y) > 0.9
-
-
 def test_rows_of_a_class_of_weight_zero_are_no_steps(four: Data) -> None:
     X, y = four
     options = {"class_weight": {0: 1.0, 1: 1.0, 2: 1.0, 3: 0.0}}

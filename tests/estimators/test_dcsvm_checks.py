@@ -73,14 +73,6 @@ def test_metadata_routing_hands_over_sample_weight(binary: Data) -> None:
     assert np.abs(machine().fit(X, y).decision_function(X) - direct.decision_function(X)).max() > 1e-2
 
 
-def test_class_weight_is_sample_weight(four: Data) -> None:
-    X, y = four
-    factors = {0: 0.5, 1: 3.0, 2: 1.0, 3: 2.0}
-    a = machine(class_weight=factors).fit(X, y)
-    b = machine().fit(X, y, sample_weight=np.array([factors[label] for label in y]))
-    np.testing.assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-5)
-
-
 def test_history_is_a_dict_of_equally_long_arrays(four: Data) -> None:
     model = machine().fit(*four)
     history = model.history_

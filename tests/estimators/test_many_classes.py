@@ -44,14 +44,6 @@ def rows_of_classes(k: int) -> tuple[Matrix, Labels]:
 
 
 @pytest.mark.slow
-def test_hundred_classes_of_three_rows() -> None:
-    X, y = rows_of_classes(100)
-    model = DCSVMClassifier().fit(X, y)
-    assert model.converged_
-    assert model.score(X, y) == 1.0
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("C", [1.0, 1e5])  # with the larger one, pairs are corrected in float64
 def test_pairs_are_arrays_and_no_calls_of_functions(C: float) -> None:
     """7,140 pairs are fitted with fewer calls than there are pairs."""

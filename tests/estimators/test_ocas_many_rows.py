@@ -144,7 +144,7 @@ def watched(original: Any, ran: list[bool]) -> Any:
     return restrict
 
 
-@pytest.mark.parametrize("C", [1e-12, 1e-8, 1e12])
+@pytest.mark.parametrize("C", [1e-12, 1e12])
 def test_extreme_costs(many: Data, C: float) -> None:
     model = OCASClassifier(C=C, max_iter=300).fit(*many)
     assert np.isfinite(model.coef_).all()
@@ -152,8 +152,7 @@ def test_extreme_costs(many: Data, C: float) -> None:
     assert model.history_["objective"][-1] == model.objective_
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("where", [(0, 0), (69_999, 59)])
+@pytest.mark.parametrize(("bad", "where"), [(np.nan, (69_999, 59)), (-np.inf, (0, 0))])
 def test_a_bad_value_in_a_large_array(bad: float, where: tuple[int, int]) -> None:
     X = np.ones((70_000, 60), np.float32)
     X[where] = bad

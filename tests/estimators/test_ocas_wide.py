@@ -108,8 +108,7 @@ def test_squared_hinges_have_the_dual_too(C: float, fit_intercept: bool) -> None
     assert_array_equal(path.coef_, model.coef_)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("form", ["csr", "float64", "dense"])
+@pytest.mark.parametrize(("n_classes", "form"), [(2, "csr"), (3, "csr"), (2, "float64"), (3, "dense")])
 def test_the_machine_does_not_depend_on_threads(n_classes: int, form: str) -> None:
     samples, y = word_counts(n_classes)
     if form != "csr":

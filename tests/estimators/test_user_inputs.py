@@ -64,6 +64,18 @@ def test_balanced_class_weights_count_sample_weights_as_linear_svc_and_not_as_sv
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+def test_class_weight_is_sample_weight(estimator: Any, four: Data) -> None:
+    X, y = four
+    factors = {0: 0.5, 1: 3.0, 2: 1.0, 3: 2.0}
+    by_class, by_row = (estimator.__class__(**estimator.get_params()) for _ in range(2))
+    if hasattr(estimator, "gamma"):  # which weights change by default
+        by_class.gamma = by_row.gamma = 0.2
+    by_class.set_params(class_weight=factors).fit(X, y)
+    by_row.fit(X, y, sample_weight=np.array([factors[label] for label in y]))
+    np.testing.assert_allclose(by_class.decision_function(X), by_row.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
 def test_class_weight_of_a_label_that_y_lacks_is_ignored(estimator: Any, binary: Data) -> None:
     X, y = binary
     estimator = estimator.__class__(**estimator.get_params())

@@ -24,8 +24,9 @@ def local_rows(n: int = 6000) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["dense", "dense float64", "csr"])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize(
+    ("form", "kernel"), [("dense", "rbf"), ("dense float64", "laplacian"), ("csr", "rbf"), ("csr", "laplacian")]
+)
 @pytest.mark.parametrize("is_regression", [False, True])
 def test_a_machine_without_a_matrix_is_that_with_one(
     kernel: str, form: str, is_regression: bool, monkeypatch: pytest.MonkeyPatch

@@ -82,8 +82,7 @@ def check_starts(solvers: list[DualSolver], starts: list[np.ndarray]) -> None:
             assert abs(beta.sum()) <= 1e-9 * np.abs(beta).sum()
 
 
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("is_regression", [False, True])
+@pytest.mark.parametrize(("has_intercept", "is_regression"), [(False, True), (True, False)])
 def test_each_fold_is_solved_as_alone(gamma: float, has_intercept: bool, is_regression: bool) -> None:
     X, folds = make_folds(400, has_intercept=has_intercept, is_regression=is_regression)
     for C, together in zip(CS, solve_path(X, folds, gamma), strict=True):

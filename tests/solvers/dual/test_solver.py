@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 from numpy.typing import NDArray
 
 from naive import dual as naive
@@ -19,7 +16,7 @@ from widemargin._native import Stopped
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
-from widemargin.kernels.functions import RBF, Precomputed
+from widemargin.kernels.functions import RBF, CallableKernel, Precomputed
 from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory
@@ -139,28 +136,6 @@ def dual_value(result: DualResult) -> float:
 # --- the optimum -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@quick
-@given(
-    seed=st.integers(0, 1000),
-    n=st.integers(2, 30),
-    C=st.sampled_from([1e-3, 1.0, 20.0]),
-    has_intercept=st.booleans(),
-    dtype=st.sampled_from([np.float32, np.float64]),
-)
-def test_a_problem_of_one_tile_is_solved_to_the_last_digits(
-    seed: int, n: int, C: float, has_intercept: bool, dtype: type
-) -> None:
-    problem = make_problem(n, C=C, seed=seed, gamma=1.0, dtype=dtype)
-    result = solve(problem, has_intercept=has_intercept)
-    atol = 1e-9 if dtype is np.float64 else 1e-6
-    check_certificate(problem, result, has_intercept, atol=atol)
-    assert result.converged
-    assert result.violation < 1e-9
-    best = optimum(problem, has_intercept)
-    assert dual_value(result) == pytest.approx(best, rel=1e-7 if dtype is np.float64 else 1e-4)
-
-
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("active_rows", [0, 20, 60])
@@ -170,19 +145,6 @@ def test_the_optimum_does_not_depend_on_what_fits_in_memory(active_rows: int, ha
     check_certificate(problem, result, has_intercept)
     assert result.converged
     assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_more_rows_than_a_tile(dtype: type, has_intercept: bool) -> None:
-    problem = make_problem(1500, dtype=dtype)._replace(upper=np.ones(1500))
-    problem = problem._replace(y=np.sort(problem.y))
-    result = solve(problem, has_intercept=has_intercept)
-    check_certificate(problem, result, has_intercept, atol=1e-6 if dtype is np.float32 else 1e-9)
-    assert result.converged
-    assert result.violation < 1e-3
-    assert result.gap < 2e-3 * result.objective
 
 
 def test_few_of_a_class_among_many_with_an_intercept() -> None:
@@ -299,9 +261,8 @@ def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 5, 8])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("after", [0, 1, 3, 8])
+@pytest.mark.parametrize(("dtype", "has_intercept"), [(np.float32, True), (np.float64, False)])
 def test_the_certificate_holds_whenever_the_solver_is_stopped(dtype: type, after: int, has_intercept: bool) -> None:
     problem = make_problem(100, C=10.0, noise=0.5, dtype=dtype)
     calls: Iterator[int] = iter(range(10**9))
@@ -314,14 +275,13 @@ def test_the_certificate_holds_whenever_the_solver_is_stopped(dtype: type, after
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("max_iter", [0, 1, 4])
-def test_max_iter_counts_working_sets(max_iter: int, dtype: type) -> None:
-    problem = make_problem(100, C=10.0, dtype=dtype)
+def test_max_iter_counts_working_sets(max_iter: int) -> None:
+    problem = make_problem(100, C=10.0)
     result = solve(problem, max_iter=max_iter, tol=1e-9)
     assert result.n_iter == max_iter
     assert not result.converged
-    check_certificate(problem, result, False, atol=1e-6 if dtype == np.float32 else 1e-8)
+    check_certificate(problem, result, False)
 
 
 @pytest.mark.usefixtures("tiny_tiles")
@@ -348,13 +308,10 @@ def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
-    rng = np.random.default_rng(seed)
+def test_an_indefinite_kernel_ends(has_intercept: bool) -> None:
+    rng = np.random.default_rng(0)
     noise = rng.normal(size=(40, 40))
     K = noise + noise.T + 2 * np.eye(40)
-    from widemargin.kernels.functions import Precomputed
-
     y = rng.choice([-1.0, 1.0], size=40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
         rows = KernelOperator(Precomputed(), make_samples(K, "entries"), team)
@@ -376,8 +333,6 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept: bool) -> None:
-    from widemargin.kernels.functions import CallableKernel
-
     def broken(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
         K = naive_kernels.linear(A, B)
         K[K > 4] = bad
@@ -502,20 +457,3 @@ def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:
     change, _ = dual_objective_change(terms, (beta[p], (K @ beta)[p]), new[p], (K @ new)[p])
     values = [0.5 * point @ K @ point - y @ point for point in (beta, new)]
     assert change == pytest.approx(values[1] - values[0], rel=1e-12)
-
-
-@pytest.mark.slow
-def test_a_solver_is_freed_with_its_last_reference() -> None:
-    """Its kernel matrix does not wait for the garbage collector."""
-    problem = make_problem(600)
-    gc.collect()
-    gc.disable()
-    try:
-        with ThreadTeam(1) as team:
-            solver = make_solver(problem, team, Progress())
-            solver.solve(np.zeros(600))
-            reference = weakref.ref(solver)
-            del solver
-        assert reference() is None
-    finally:
-        gc.enable()
