@@ -200,14 +200,6 @@ def test_the_model_and_its_values_depend_on_no_thread_and_no_other_row() -> None
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).decision_function(rows), values)
 
 
-@pytest.mark.slow
-def test_ovo_keeps_its_shape() -> None:
-    model = SVC(C=100, gamma=0.5, decision_function_shape="ovo").fit(X[TRAIN], FOUR[TRAIN])
-    fast = compress(model, X[TRAIN], random_state=0)
-    assert fast.decision_function(X).shape == (1200, 6)
-    assert fast.report_.learnt == "decision values"
-
-
 def test_few_rows_and_none() -> None:
     model = SVC(gamma=0.5).fit(X[:20], BINARY[:20])
     fast = compress(model, X[:20], random_state=0)

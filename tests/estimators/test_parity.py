@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel, sigmoid_kernel
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
-from naive import dual, kernels, machines
+from naive import dual, machines
 from widemargin import DCSVMClassifier
 from widemargin.datasets import load_benchmark, load_patches
 from widemargin.estimators import _dual_attributes
@@ -224,7 +224,7 @@ KERNELS = {
 def test_finds_the_optimum_of_a_plain_qp_solver(kernel: str, fit_intercept: bool) -> None:
     X, y, weights = small_problem(seed=1, n=30)
     C = 2.0
-    Q = dual.signed(kernels.kernel_matrix(kernel, X, X, **KERNELS[kernel]), y)
+    Q = dual.signed(pairwise_kernels(X, metric=kernel, **KERNELS[kernel]), y)
     p = -np.ones(len(y))
     model = DCSVMClassifier(C, kernel, **KERNELS[kernel], tol=1e-7, fit_intercept=fit_intercept)
     alpha = full_alpha(model.fit(X, y, sample_weight=weights), y)
@@ -287,7 +287,7 @@ def test_indefinite_kernel_ends_at_a_stationary_point(fit_intercept: bool) -> No
     assert alpha.min() >= 0
     assert np.all(alpha <= weights)
     assert np.isfinite(model.decision_function(X)).all()
-    Q = dual.signed(kernels.sigmoid(X, X, 0.5, -0.5), y)
+    Q = dual.signed(sigmoid_kernel(X, gamma=0.5, coef0=-0.5), y)
     if fit_intercept:
         assert dual.equality_violation(Q, -np.ones(len(y)), y, weights, alpha) < 1.1e-3
     else:

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,22 +125,6 @@ def test_early_machine(how, n_classes, dtype) -> None:
     assert np.mean(outputs["label"] == model.predict(X)) > 0.99
 
 
-def test_an_early_machine_of_any_number_of_rows(digits) -> None:
-    X, y = digits
-    model = DCSVMClassifier(stop_level=1, gamma=0.05).fit(X, y)
-    np.testing.assert_allclose(run(model, X[:1])["scores"], model.decision_function(X[:1]), atol=1e-5)
-    assert run(model, X[:0])["scores"].shape == (0, 4)
-
-
-def test_a_soft_machine_averages_some_rows() -> None:
-    """More than the test above would let differ."""
-    X, y = noisy_rings(2, np.float32)
-    model = DCSVMClassifier(C=0.05, stop_level=1, gamma=1.0).fit(X[:400], y[:400])
-    own = replace(model._model, averages=False).decision_values(X)[:, 0]
-    is_averaged = ~np.isclose(model.decision_function(X), own, atol=1e-3)
-    assert is_averaged.mean() > 0.005
-
-
 def test_clusters_without_support_vectors(digits) -> None:
     """Those of a single class have a constant: all, or most."""
     X, y = digits
@@ -237,8 +220,7 @@ TREES = [
 ]
 
 
-@pytest.mark.parametrize("options", TREES, ids=str)
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(("options", "n_classes"), [(TREES[0], 2), *((options, 4) for options in TREES)], ids=str)
 def test_nystroem_trees(options, n_classes, digits) -> None:
     X, y = digits[0], digits[1]
     X, y = X[y < n_classes], y[y < n_classes]
@@ -249,12 +231,12 @@ def test_nystroem_trees(options, n_classes, digits) -> None:
     assert_same(model, X, tol=1e-3)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("pseudo", ["triangle", "polynomial"])
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_nystroem_trees_of_all_kernels_and_pseudo_landmarks(kernel, pseudo, dtype, digits) -> None:
-    if pseudo == "triangle" and kernel not in ("rbf", "laplacian"):
-        pytest.skip("a rule for kernels of distances")
+RULES = [("rbf", "triangle"), ("laplacian", "triangle"), *((kernel, "polynomial") for kernel in KERNELS)]
+
+
+@pytest.mark.parametrize(("kernel", "pseudo"), RULES)
+def test_nystroem_trees_of_all_kernels_and_pseudo_landmarks(kernel, pseudo, digits) -> None:
+    dtype = np.float64 if (kernel, pseudo) in [("rbf", "polynomial"), ("laplacian", "triangle")] else np.float32
     X, y = digits[0].astype(dtype), digits[1]
     options = {"n_clusters": 3, "n_landmarks": 5, "n_pseudo_landmarks": 7, "pseudo": pseudo, "random_state": 0}
     model = DCPredClassifier(C=1, kernel=kernel, **options, **KERNELS[kernel]).fit(X[::3], y[::3])
@@ -269,15 +251,6 @@ def test_both_bounds_of_the_triangle_rule(digits) -> None:
     bounds = model.predictor_.trees[0].features.bounds
     bounds[:] = np.arange(len(bounds)) % 2
     assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # so that compiled code copies the changed bounds
-
-
-def test_projection_before_the_trees(digits) -> None:
-    X, y = digits
-    P = np.linalg.svd(X, full_matrices=False)[2][:10].T
-    model = DCPredClassifier(gamma=0.3, n_clusters=3, n_landmarks=5, random_state=0).fit(X @ P, y)
-    model.n_features_in_, model.predictor_.projection = X.shape[1], P
-    scores = model.predictor_.decision_values(X)
-    np.testing.assert_allclose(run(model, X)["scores"], scores, atol=1e-3 * scores.std())
 
 
 @pytest.mark.parametrize("n_clusters", [1, 4])
@@ -370,8 +343,7 @@ def test_columns_that_float32_rounds_away(scaler, machine, digits) -> None:
     assert outputs["scores"].dtype == np.float64
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize(("n_classes", "scale"), [(2, 100.0), (4, 1.0)])
 def test_probabilities_of_the_logistic_loss(n_classes, scale, digits) -> None:
     X, y = digits
     model = OCASClassifier(loss="logistic").fit(X[:200], y[:200] % n_classes)
@@ -400,11 +372,8 @@ def test_rows_at_the_end_of_the_range_have_scores(dtype, digits) -> None:
     assert np.isfinite(run(model, far)["scores"]).all()
 
 
-@pytest.mark.parametrize("pseudo", [None, "polynomial", "triangle"])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("kernel", "pseudo"), [*RULES, ("rbf", None), ("poly", None)])
 def test_coordinates_by_landmarks(kernel, pseudo, digits) -> None:
-    if pseudo == "triangle" and kernel not in ("rbf", "laplacian"):
-        pytest.skip("the triangle inequality is of distances")
     X, y = digits
     landmarks = LandmarkNystroem(
         20, kernel=kernel, pseudo=pseudo, n_pseudo_landmarks=6 if pseudo else 0, random_state=0, **KERNELS[kernel]
@@ -414,14 +383,22 @@ def test_coordinates_by_landmarks(kernel, pseudo, digits) -> None:
         assert_same(model, X.astype(dtype), tol=1e-3)
 
 
-def test_a_single_row_and_none(digits) -> None:
-    X, y = digits
-    model = DCPredClassifier(gamma=0.3, n_clusters=4, n_landmarks=5, random_state=0).fit(X, y)
+@pytest.mark.parametrize(
+    "machine",
+    [
+        DCPredClassifier(gamma=0.3, n_clusters=4, n_landmarks=5, random_state=0),
+        DCSVMClassifier(stop_level=1, gamma=0.05),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_a_single_row_and_none(machine, digits) -> None:
+    model, (X, _) = machine.fit(*digits), digits
     graph = onnxruntime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
     for n in (1, 0, 7):
         label, scores = graph.run(["label", "scores"], {"X": X[:n]})
         assert label.shape == (n,)
         assert scores.shape == (n, 4)
+        np.testing.assert_allclose(scores, model.decision_function(X[:7])[:n], atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -436,10 +413,6 @@ def test_a_single_row_and_none(digits) -> None:
         (
             lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y),
             "partition='random'; to_onnx and to_c write 'input' and 'kernel'; compress it first",
-        ),
-        (
-            lambda X, y: DCSVMClassifier(stop_level=1, kernel="precomputed").fit(X @ X.T, y),
-            "Precomputed kernel; to_onnx and to_c write",
         ),
         (
             lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y),

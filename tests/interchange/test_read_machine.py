@@ -229,7 +229,7 @@ def refusal_of(path):
     return None
 
 
-@pytest.mark.parametrize("n_models", [100, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_models", [60, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_changes_of_structure_are_refused(n_models, tmp_path):
     """With a line and a reason, and in memory that the file's size bounds; or what was changed is not read."""
     (tmp_path / "svmlight.model").write_text(SVMLIGHT)

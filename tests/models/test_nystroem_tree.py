@@ -178,9 +178,8 @@ def test_prediction_cost() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("m", [1, 3, 9, 20, 40, 70])  # registers of a row of a tile: from half of one to several
+@pytest.mark.parametrize(("form", "dtype"), [(np.asarray, np.float32), (sp.csr_array, np.float64)])
+@pytest.mark.parametrize("m", [1, 9, 40, 70])  # registers of a row of a tile: from half of one to several
 def test_a_row_has_the_same_values_whatever_the_others(m: int, form: Any, dtype: type) -> None:
     rows = np.random.default_rng(m).normal(size=(400, 19)).astype(dtype)
     labels = rows[:, 0] * rows[:, 1] > 0
