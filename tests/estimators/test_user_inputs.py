@@ -115,7 +115,15 @@ def test_a_callable_kernel_may_return_any_matrix(kind: Any, four: Data) -> None:
     np.testing.assert_allclose(*models, atol=1e-6)
 
 
-@pytest.mark.parametrize("estimator", [DCSVMClassifier(), OCASClassifier()], ids=name_of)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DCSVMClassifier(),
+        OCASClassifier(),
+        *(BSGDClassifier(maintenance=name, n_epochs=2, random_state=0) for name in ("merge", "removal", "projection")),
+    ],
+    ids=name_of,
+)
 def test_sparse_arrays_and_matrices_of_any_index_width(estimator: Any, four: Data) -> None:
     dense, y = four[0][:100], four[1][:100]
     usual = sp.csr_array(dense)

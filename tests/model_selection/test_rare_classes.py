@@ -84,7 +84,7 @@ def test_relevance_is_learnt_with_rare_rows() -> None:
 
 def test_the_answer_is_an_ordinary_machine(tmp_path: Path) -> None:
     """Weights of classes are those of the last machine, in the results, and kept by `save`."""
-    X, y = binary_columns(800, 0.05)
+    X, y = binary_columns(500, 0.05)
     search = DCSVMClassifierCV([1.0, 8.0], **SEARCH, cv=3).fit(X, y)
     results, best = search.cv_results_, search.best_estimator_
     assert isinstance(best, DCSVMClassifier)
