@@ -8,7 +8,6 @@ import pytest
 
 
 def run_onnx(graph: Any, X: Any) -> dict[str, Any]:
-    """Outputs by name."""
     onnxruntime = pytest.importorskip("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

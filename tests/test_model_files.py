@@ -163,8 +163,6 @@ def test_callbacks_are_left_out(tmp_path: Path) -> None:
 
 
 class Foreign(TransformerMixin, BaseEstimator):
-    """A step of the user's own."""
-
     def fit(self, X: Any, y: Any = None) -> "Foreign":
         self.n_features_in_ = X.shape[1]
         return self

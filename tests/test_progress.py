@@ -18,8 +18,6 @@ from widemargin._progress import AnyProgress, Progress, SilentProgress, share_ti
 
 
 class Clock:
-    """A clock that goes when it is told to."""
-
     def __init__(self) -> None:
         self.now = 100.0
 

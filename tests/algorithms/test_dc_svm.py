@@ -216,7 +216,6 @@ class _StoppingRBF(RBF):
     n_tiles: ClassVar[int] = 0
 
     def fill(self, A: Any, B: Any, out: Any) -> None:
-        """Write the tile."""
         super().fill(A, B, out)
         _StoppingRBF.n_tiles += 1
         if _StoppingRBF.n_tiles == 2:
@@ -225,7 +224,6 @@ class _StoppingRBF(RBF):
 
 @pytest.fixture
 def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Progress]:
-    """The progress of a fit that `_StoppingRBF` stops."""
     with Progress() as progress:
         monkeypatch.setattr(_StoppingRBF, "progress", progress, raising=False)
         monkeypatch.setattr(_StoppingRBF, "n_tiles", 0)

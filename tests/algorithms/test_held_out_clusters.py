@@ -57,7 +57,6 @@ def shared(
     max_time: float | None = None,
     n_bytes: int = 2**30,
 ) -> list[ClusterValues]:
-    """The values of the folds, of several clusters side by side."""
     counts = [np.bincount(train, minlength=len(weights)) for train, _ in splits]
     folds = [
         Fold(test, problem.duals(weights * count, epsilon), CS) for count, (_, test) in zip(counts, splits, strict=True)
@@ -92,7 +91,6 @@ def test_two_classes(n_train: int, has_intercept: bool, form: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [True, False])
 def test_four_classes_of_which_clusters_lack_some(has_intercept: bool) -> None:
-    """The first cluster has three classes, the second two, the third one."""
     X, clusters = make_rows()
     y = np.random.default_rng(2).integers(0, 3, N)
     y[clusters[1]] = np.where(y[clusters[1]] == 0, 1, 3)

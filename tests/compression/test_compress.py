@@ -274,19 +274,6 @@ def test_a_small_cost_has_no_room_for_many_leaves(cost: int) -> None:
     assert compress(model, rows, prediction_cost=cost, random_state=0).report_.cost_after <= 1.2 * cost
 
 
-@pytest.mark.slow
-def test_the_best_leaves_are_tried_with_every_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[search._Candidate] = []
-    train = search.Compression._train
-    monkeypatch.setattr(search.Compression, "_train", lambda *a: tried.append(train(*a)) or tried[-1])
-    model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
-    compress(model, X[TRAIN], prediction_cost=6, random_state=0)
-    plans = [one.plan for one in tried]
-    assert len(set(plans)) == len(plans)  # none twice
-    best = max((one for one in tried if one.plan.learnt == "decision values"), key=lambda one: one.merit).plan
-    assert {plan.gamma for plan in plans if plan._replace(gamma=best.gamma) == best} == {0.5, 2.0, 8.0}
-
-
 def test_same_seed_same_model() -> None:
     model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
     one, two = (compress(model, X[TRAIN], n_jobs=n, random_state=5).decision_function(X) for n in (1, 2))

@@ -71,7 +71,6 @@ def test_the_callers_sparse_matrix_is_left_as_it_was() -> None:
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_views_of_sparse_rows(index: type) -> None:
-    """Slices of slices, and gathered rows of a slice."""
     X = sparse_matrix(np.random.default_rng(0), 30, 7, DOUBLE)
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     samples = make_samples(X)

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.usefixtures("plt")
 
 
 def labels(display: RelevanceDisplay) -> list[str]:
-    """The names of the columns, from the top."""
     return [label.get_text() for label in display.ax_.get_yticklabels()][::-1]
 
 

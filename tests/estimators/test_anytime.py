@@ -25,7 +25,6 @@ NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """1,797 digits, even or odd."""
     X, y = load_digits(return_X_y=True)
     return X / 16, y % 2 == 0
 
@@ -41,13 +40,11 @@ def fit_stopped(model: DCSVMClassifier, X: Any, y: Any) -> str:
 
 
 def assert_states_violation_and_gap(message: str) -> None:
-    """Check that the warning has both words, each followed by a number."""
     for word in ("violation", "gap"):
         assert re.search(rf"{word}\D{{0,40}}{NUMBER}", message, re.IGNORECASE), message
 
 
 def assert_usable(model: DCSVMClassifier, X: Any, y: Any, least: float) -> None:
-    """Check that an unfinished model predicts, is feasible, and knows its own gap."""
     assert model.converged_ is False
     assert model.score(X, y) >= least
     (problem,) = machines.two_class_duals(model, y, np.ones(len(y)))

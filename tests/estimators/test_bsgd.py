@@ -42,7 +42,6 @@ def patches() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 @pytest.mark.slow
 def test_with_a_budget_of_all_rows_it_reaches_the_optimum(binary: Data) -> None:
-    """The objective tends to that of the exact machine."""
     X, y = binary
     ours = machine(C=1.0, budget=200, n_epochs=2000).fit(X, y)
     exact = SVC(C=1.0, gamma=0.2).fit(X, y)
@@ -452,7 +451,6 @@ def test_a_stream_after_fit_has_its_lam(binary: Data) -> None:
 
 
 def prequential_accuracy(model: BSGDClassifier, X: Any, y: Any, chunk: int = 200) -> float:
-    """Accuracy on each chunk before its `partial_fit`."""
     right = []
     for start in range(0, len(y), chunk):
         rows = slice(start, start + chunk)

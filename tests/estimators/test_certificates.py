@@ -18,7 +18,6 @@ SECONDS = 20.0  # what each of these fits takes at most, on a busy machine; most
 
 
 def noisy(n: int, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels of which about a third are noise: no separable problem."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
@@ -54,7 +53,6 @@ def test_singular_kernels_with_large_C_converge(n: int, dtype: Any, n_levels: An
 @pytest.mark.parametrize(("n_levels", "fit_intercept"), [("auto", True), (1, False)])
 @pytest.mark.parametrize("case", ["constant", "large", "small", "weights", "one weight", "linear weights"])
 def test_fits_end_where_precision_ends(case: str, n_levels: Any, fit_intercept: bool) -> None:
-    """With a warning, or converged."""
     X, y = noisy(40)
     weights, kernel = None, "linear"
     if case == "constant":

@@ -17,7 +17,6 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def machine(**options: Any) -> DCSVMClassifier:
-    """Return an unfitted machine whose answer is determined to about 1e-5."""
     return DCSVMClassifier(**({"C": 2.0, "gamma": 0.2, "tol": 1e-6} | options))
 
 
@@ -92,7 +91,6 @@ def test_history_is_a_dict_of_equally_long_arrays(four: Data) -> None:
 
 
 def failing_kernel(X: Any, Z: Any) -> Any:
-    """Raise, as a user's kernel may."""
     raise RuntimeError("the user's kernel broke")
 
 

@@ -17,7 +17,6 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def machine(**options: Any) -> DCSVMClassifier:
-    """Return an unfitted machine whose answer is determined to about 1e-5."""
     return DCSVMClassifier(**({"C": 2.0, "gamma": 0.2, "tol": 1e-6} | options))
 
 

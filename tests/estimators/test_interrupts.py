@@ -56,7 +56,6 @@ def interrupt() -> None:
 
 
 def stopped(call: Callable[[], Any]) -> tuple[Any, str]:
-    """What the call returns, and its only ConvergenceWarning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()
@@ -66,7 +65,6 @@ def stopped(call: Callable[[], Any]) -> tuple[Any, str]:
 
 @pytest.fixture
 def interrupted_before(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], None]:
-    """Send Ctrl-C before the first call of a function."""
 
     def patch(module: Any, name: str) -> None:
         original, calls = getattr(module, name), iter([interrupt])

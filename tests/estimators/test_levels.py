@@ -26,13 +26,11 @@ EARLY: dict[str, Any] = PATCHES | {"n_levels": 2, "stop_level": 2}
 
 
 def dual(model: DCSVMClassifier) -> float:
-    """The dual value that the model claims."""
     return model.objective_ - model.dual_gap_
 
 
 @pytest.fixture(scope="module")
 def patches() -> Data:
-    """1500 patches of two photographs."""
     return load_patches(1500, 5, random_state=0)[:2]
 
 
@@ -65,7 +63,6 @@ FORMS = ["weights", "class weights", "csr", "csr float32", "poly", "laplacian", 
 
 
 def own_kernel(A: Any, B: Any) -> Any:
-    """A user's kernel."""
     return rbf_kernel(A, B, gamma=0.2)
 
 

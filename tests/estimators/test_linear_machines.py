@@ -36,7 +36,6 @@ EVERY = pytest.mark.parametrize("name", MACHINES)
 
 
 def machine(name: str, **options: Any) -> tuple[Any, Any]:
-    """An unfitted machine, and its y."""
     model, y = MACHINES[name]
     return clone(model).set_params(**{"tol": 1e-4 if name == "ranking" else 1e-6, **options}), y
 

@@ -37,7 +37,6 @@ def test_votes_of_many_classes_take_memory_of_their_values_alone() -> None:
 
 
 def rows_of_classes(k: int) -> tuple[Matrix, Labels]:
-    """Three rows of each of k classes."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(k), 3)
     return rng.standard_normal((k, 20))[y] + 0.3 * rng.standard_normal((3 * k, 20)), y

@@ -100,7 +100,6 @@ def allowed(budget: int, result: dict[str, Any]) -> float:
 
 
 def assert_same_model(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """Check that a small budget has cost time and nothing else."""
     assert a["converged"]
     assert b["converged"]
     assert a["dual"] == pytest.approx(b["dual"], rel=1e-5)

@@ -18,7 +18,6 @@ SMOOTH = ["squared_hinge", "logistic"]
 
 
 def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str, **parameters: float) -> float:
-    """The primal objective of a fitted linear machine of one function."""
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **parameters))
 

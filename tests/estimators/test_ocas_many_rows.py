@@ -26,12 +26,10 @@ def many() -> Data:
 
 
 def without_accelerations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch accelerations off."""
     monkeypatch.setattr(ocas, "choose_accelerations", lambda X, losses: Accelerations())
 
 
 def primal(model: OCASClassifier, X: Any, y: Any) -> float:
-    """The primal objective, computed from weights and intercepts."""
     positive = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
     total = 0.5 * float(np.vdot(model.coef_, model.coef_))
     for c, w, b in zip(positive, model.coef_, model.intercept_, strict=True):

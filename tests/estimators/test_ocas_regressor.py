@@ -26,14 +26,12 @@ LOSSES = list(PARAMETERS)
 
 @pytest.fixture(scope="module")
 def noisy() -> Data:
-    """200 rows, 5 features, heavy tails."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     return X, X @ rng.normal(size=5) + 2.0 + rng.standard_t(2, size=200)
 
 
 def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str) -> float:
-    """The primal objective of a fitted machine."""
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **PARAMETERS[loss]))
 

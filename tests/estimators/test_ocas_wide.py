@@ -140,14 +140,6 @@ def test_a_limited_fit_has_a_certificate(limit: dict[str, Any], fit_intercept: b
     assert model.objective_ >= best.objective_ - best.dual_gap_
 
 
-def test_repeated_entries_are_one_value() -> None:
-    parts = sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
-    whole, halves = (OCASClassifier().fit(rows, Y) for rows in (X, parts))
-    assert_array_equal(halves.coef_, whole.coef_)
-    assert halves.converged_
-    assert parts.nnz == 2 * X.nnz
-
-
 CLASSES = word_counts(5)
 
 

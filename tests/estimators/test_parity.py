@@ -25,8 +25,6 @@ needs_data = pytest.mark.usefixtures("data_dir")
 
 
 class Case(NamedTuple):
-    """Rows, labels and the machine to fit to them."""
-
     X: Any
     y: NDArray[Any]
     X_test: Any
@@ -36,7 +34,6 @@ class Case(NamedTuple):
 
 @lru_cache
 def bundled(name: str) -> Case:
-    """Return a small problem that needs no download."""
     if name.startswith("digits"):
         X, y = load_digits(return_X_y=True)
         y = y if name == "digits, ten classes" else np.where(y % 2 == 0, "even", "odd")
@@ -50,7 +47,6 @@ def bundled(name: str) -> Case:
 
 @lru_cache
 def benchmark(name: str) -> Case:
-    """Return a published problem from the benchmark folder."""
     data = load_benchmark(name)
     n_rows, C, gamma = {
         "usps": (None, 8.0, 2.0**-6),
@@ -78,7 +74,6 @@ def make_weights(kind: str, y: NDArray[Any]) -> tuple[Any, NDArray[np.float64] |
 
 
 def fit_both(case: Case, weights: str, tol: float) -> tuple[DCSVMClassifier, SVC, NDArray[np.float64]]:
-    """Fit ours with an intercept, and SVC, to the same problem."""
     per_class, sample, product = make_weights(weights, case.y)
     shared = {"C": case.C, "gamma": case.gamma, "tol": tol, "class_weight": per_class, "decision_function_shape": "ovo"}
     ours = DCSVMClassifier(fit_intercept=True, **shared).fit(case.X, case.y, sample_weight=sample)
@@ -86,7 +81,6 @@ def fit_both(case: Case, weights: str, tol: float) -> tuple[DCSVMClassifier, SVC
 
 
 def assert_feasible(model: DCSVMClassifier, case: Case, weights: NDArray[np.float64], *, equality: bool) -> None:
-    """Check the box and, with an intercept, y'alpha = 0, in every two-class dual."""
     for problem in machines.two_class_duals(model, case.y, weights):
         assert problem.alpha.min() >= 0
         assert np.all(problem.alpha <= problem.upper * (1 + 1e-12))
@@ -95,7 +89,6 @@ def assert_feasible(model: DCSVMClassifier, case: Case, weights: NDArray[np.floa
 
 
 def assert_same_machine(ours: DCSVMClassifier, svc: SVC, case: Case, spread: float) -> None:
-    """Check the dual objective of every pair, and the decision values, against LIBSVM's."""
     kernel = partial(rbf_kernel, gamma=case.gamma)
     mine, theirs = machines.dual_values(ours, kernel), machines.dual_values(svc, kernel)
     np.testing.assert_allclose(mine.sum(), theirs.sum(), rtol=1e-5)
@@ -190,7 +183,6 @@ def test_violation_is_below_tol_and_the_reported_gap_the_recomputed_one(
 
 
 def small_problem(seed: int, n: int = 50) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return rows, overlapping labels, and weights of which a few are zero."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 4))
     y = np.where(X[:, 0] + 0.7 * rng.standard_normal(n) > 0, 1.0, -1.0)
@@ -200,7 +192,6 @@ def small_problem(seed: int, n: int = 50) -> tuple[NDArray[np.float64], NDArray[
 
 
 def full_alpha(model: DCSVMClassifier, y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return alpha of a binary machine, zeros included."""
     alpha = np.zeros(len(y))
     alpha[model.support_] = model.dual_coef_[0] * y[model.support_]
     return alpha

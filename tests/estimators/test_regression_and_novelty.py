@@ -25,7 +25,6 @@ RIDGE = {"loss": "squared_epsilon_insensitive", "epsilon": 0.0}  # kernel ridge 
 
 @pytest.fixture(scope="module")
 def waves() -> Data:
-    """600 rows, 4 features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 4))
     return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=600)
@@ -37,7 +36,6 @@ def both_regressors(**options: Any) -> tuple[DCSVMRegressor, SVR]:
 
 
 def primal(X: Any, y: Any, weights: Any, model: DCSVMRegressor) -> float:
-    """The primal objective in float64."""
     beta = np.zeros(len(y))
     beta[model.support_] = model.dual_coef_[0]
     f = rbf(X, X, model.gamma) @ beta

@@ -28,7 +28,6 @@ RARE = np.where(np.arange(300) < 6, "rare", "usual")  # whatever the row
 
 
 def user_warnings(model: Any, rows: Any, y: Any) -> list[str]:
-    """The messages of the UserWarnings of a fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, y)

@@ -221,7 +221,6 @@ def changed(text, rng):
 
 
 def refusal_of(path):
-    """The error of `read_machine`, or None."""
     try:
         read_machine(path)
     except ValueError as error:

@@ -55,7 +55,6 @@ def curve() -> Data:
 
 @pytest.fixture(scope="module")
 def many() -> Data:
-    """6,000 rows, of three clusters or more."""
     X, y = make_classification(6000, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=1)
     return X, y
 
@@ -69,7 +68,6 @@ def small_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def wide() -> Data:
-    """5 of 40 columns say something."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 40))
     return X, np.where(np.sin(2 * X[:, :2]).sum(axis=1) + X[:, 2:5].sum(axis=1) > 0, "in", "out")

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 
 from naive import cutting_plane as naive
 from widemargin._native import Stopped, Team, csr, linear
+from widemargin.data.csr import make_csr
 
 ALONE = Team(1)
 
 
 def sparse_rows(X: np.ndarray) -> csr.CSRMatrix:
-    S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
+    return make_csr(sp.csr_array(X))
 
 
 def far(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
@@ -25,14 +25,7 @@ def far(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
     return lambda X: make(np.concatenate([X, np.ones((2**20, X.shape[1]), X.dtype)]))
 
 
-def same(X: np.ndarray) -> np.ndarray:
-    return X
-
-
-FORMS: dict[str, Any] = {
-    "dense": same,
-    "csr": sparse_rows,
-}
+FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sparse_rows}
 
 
 def problem(seed: int, n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]:

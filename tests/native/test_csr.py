@@ -307,8 +307,7 @@ def test_products_depend_on_a_rows_values_alone(dtype: type) -> None:
         for n, k in ((1, 1), (300, 1), (300, 9), (5, 3)):
             rows = sp.vstack([X] * n, format="csr")
             out = np.empty((k, n))
-            view = csr.CSRMatrix(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), 200)
-            csr.matvec(ONE, view, W[:k], out)
+            csr.matvec(ONE, make_csr(rows), W[:k], out)
             outs.append(out[0])
         for out in outs:
             np.testing.assert_array_equal(out, outs[0][0])

@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -29,8 +28,6 @@ dtypes = st.sampled_from([SINGLE, DOUBLE])
 
 
 class Problem(NamedTuple):
-    """A small signed dual with its dense kernel matrix."""
-
     K: NDArray[np.float64]
     y: Vector
     upper: Vector
@@ -369,23 +366,6 @@ def large_problem(m: int = 5000, C: float = 10.0) -> tuple[NDArray[np.float32], 
     return K, y, dual.SeparableTerms(y, np.minimum(0.0, C * y), np.maximum(0.0, C * y), np.ones(m))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> None:
-    K, y, terms = large_problem()
-    points = []
-    for n_threads in (1, 2, 3):
-        beta, f = np.zeros(len(y)), np.zeros(len(y))
-        tile, work, team = dual.Tile32(512), dual.WorkingSet(512, len(y)), Team(n_threads)
-        counts = dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 8)
-        team.close()
-        points.append((beta, f, counts))
-    for beta, f, counts in points[1:]:
-        np.testing.assert_array_equal(beta, points[0][0])
-        np.testing.assert_array_equal(f, points[0][1])
-        assert counts == points[0][2]
-
-
 @pytest.mark.parametrize("C", [0.1, 1e4])
 def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
     K, y, terms = large_problem(2000, C)
@@ -395,25 +375,6 @@ def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
     assert abs(beta.sum()) <= 1e-13 * np.abs(beta).sum()
     assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
     np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-11 * np.abs(beta).sum())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.0, 0.01])
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, seconds: float) -> None:
-    K, y, terms = large_problem(C=1000.0)
-    beta, f, team = np.zeros(len(y)), np.zeros(len(y)), Team(n_threads)
-    tile, work = dual.Tile32(512), dual.WorkingSet(512, len(y))
-    team.stop_after(seconds)
-    begin = time.perf_counter()
-    n_sets, _, _, violation = dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-9, False, 10**9)
-    assert time.perf_counter() - begin < seconds + 10.0  # to the end it would be minutes; sanitizers are slow
-    assert violation > 1e-9
-    assert (n_sets > 0) == beta.any()
-    np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-7)
-    assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
-    team.resume()
-    assert dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-9, False, 1)[0] == 1
 
 
 def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:

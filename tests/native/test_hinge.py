@@ -209,7 +209,6 @@ def test_rows_on_the_border_balance_the_others(seed: int, n: int, step: float, p
 
 
 def every_pass(team: Team, n: int) -> list[Any]:
-    """What all of them return and write."""
     f, f_end, signed = lines(n, n, ties=False)
     coefs, values, moved = np.full((4, n), np.nan), np.empty(n), f.copy()
     near = hinge.collect_residuals(team, f, f_end, 0.5, signed, -FAR, FAR, values)[2][n // 2] if n else 0.0

@@ -33,7 +33,6 @@ def points(name: str, X: np.ndarray, *, is_sparse: bool) -> tuple[Any, Any]:
 
 
 def fill(name: str, X: np.ndarray, Z: np.ndarray, gamma: float, out: np.ndarray, *, is_sparse: bool) -> None:
-    """The kernel matrix of the rows of two dense arrays."""
     kernels.kernel_matrix(*points(name, X, is_sparse=is_sparse), *points(name, Z, is_sparse=is_sparse), gamma, out)
 
 

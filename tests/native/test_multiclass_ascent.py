@@ -9,17 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from naive import cutting_plane as naive
-from widemargin._native import Stopped, Team, csr, linear
+from widemargin._native import Stopped, Team, linear
+from widemargin.data.csr import make_csr
 
 ALONE = Team(1)
 
 
-def sparse_rows(X: np.ndarray) -> csr.CSRMatrix:
-    S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
-
-
-FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sparse_rows}
+FORMS: dict[str, Any] = {"dense": np.asarray, "csr": lambda X: make_csr(sp.csr_array(X))}
 
 
 def problem(k: int, n: int = 40, d: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from naive import nystroem as naive
 from widemargin._native import LEVEL, Team, csr, nystroem
+from widemargin.data.csr import make_csr
 
 RNG = np.random.default_rng(0)
 SIZES = np.array([3, 4, 2], np.int32)
@@ -25,8 +26,7 @@ KERNELS: dict[str, Any] = {
 
 
 def sparse(X: np.ndarray) -> csr.CSRMatrix:
-    S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
+    return make_csr(sp.csr_array(X))
 
 
 FORMS: dict[str, Any] = {

@@ -39,7 +39,6 @@ def division_of(X: Any, labels: Any) -> Division:
 
 
 def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, *, has_intercept: bool = False) -> TrainedMachine:
-    """The concatenated solutions of the clusters."""
     settings = DCSVMSettings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9)
     problem = svm_problem(y, upper, has_intercept=has_intercept)
     data = KernelProblem(kernel, make_samples(X, kernel.sample_form), problem)

@@ -34,7 +34,6 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
 
 
 def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[Any, CuttingPlaneMachine]:
-    """A machine after four rounds on all samples."""
     team = ThreadTeam(1)
     rows, machine = (
         make_design_matrix(X, team),
@@ -55,7 +54,6 @@ def active(rows: Any, machine: CuttingPlaneMachine, n_bytes: int = 2**28) -> Act
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let subsets of small data be active."""
     monkeypatch.setattr(active_rows, "SAMPLE_ROWS", 20)
     monkeypatch.setattr(active_rows, "_FIRST_SHARE", 0.25)
 

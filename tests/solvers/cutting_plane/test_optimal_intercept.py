@@ -31,15 +31,6 @@ def best_intercept(f: Vector, signed: Vector) -> float:
     return float(InterceptHingeLoss(signed, ThreadTeam(1)).intercept(f[None])[0])
 
 
-@pytest.mark.slow
-@quick
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), ties=st.booleans())
-def test_the_intercept_is_optimal(seed: int, n: int, ties: bool) -> None:
-    f, signed = rows(seed, n, ties=ties)
-    b = best_intercept(f, signed)
-    assert np.isclose(naive.intercept_risk(f, signed, b), naive.optimal_intercept_risk(f, signed))
-
-
 @pytest.mark.parametrize("sort", [False, True])
 @pytest.mark.parametrize("n", [5_000, 40_000])  # enough for a sample to enclose it; in blocks
 def test_the_intercept_of_many_rows(sort: bool, n: int) -> None:

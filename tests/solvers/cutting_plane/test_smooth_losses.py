@@ -22,8 +22,6 @@ CASES: dict[str, tuple[PointwiseFunction, dict[str, float]]] = {
 
 
 class Problem:
-    """A loss of 40 samples, beside its naive twin."""
-
     def __init__(self, name: str, *, has_intercept: bool) -> None:
         rng = np.random.default_rng(3)
         function, self.parameters = CASES[name]

@@ -33,7 +33,6 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
 
 
 def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple[Any, CuttingPlaneMachine]:
-    """A machine that has evaluated w = 0."""
     team = ThreadTeam(1)
     rows, machine = (
         make_design_matrix(X, team),

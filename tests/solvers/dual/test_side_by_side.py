@@ -58,7 +58,6 @@ def make_folds(n: int, *, has_intercept: bool, is_regression: bool) -> tuple[np.
 def solve_path(
     X: np.ndarray, folds: list[DualProblem], gamma: float, *, n_jobs: int = 1, active_bytes: int = 2**28, **options: Any
 ) -> list[list[DualResult]]:
-    """The results of the folds for each C."""
     results: list[list[DualResult]] = []
     with ThreadTeam(n_jobs) as team, Progress(**{"max_time": 60.0, **options}) as progress:
         operator = KernelOperator(RBF(gamma), make_samples(X, RBF.sample_form), team)

@@ -19,7 +19,6 @@ LAM = 0.01
 
 @pytest.fixture(autouse=True)
 def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several blocks in few rows."""
     monkeypatch.setattr(sgd, "TILE_STEPS", 8)
 
 
