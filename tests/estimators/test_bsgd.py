@@ -87,6 +87,29 @@ def test_threads_change_nothing(maintenance: str, four: Data) -> None:
     np.testing.assert_array_equal(models[0].support_vectors_, models[1].support_vectors_)
 
 
+@pytest.mark.slow
+def test_weights_count_as_repetitions_on_average(binary: Data) -> None:
+    """Means over seeds: weight 2 has the effect of two copies of a row, weight 0 that of none."""
+    X, y = binary
+    repeats = np.where(np.arange(len(y)) % 3 == 0, 2, np.arange(len(y)) % 3 - 1)
+    seeds = range(12)
+    options = {"budget": 150, "n_epochs": 60, "lam": 1 / repeats.sum()}
+    options_weighted = options | {"lam": 1 / (np.count_nonzero(repeats) * repeats[repeats > 0].mean())}
+    mean_weight = repeats[repeats > 0].mean()
+    weighted = [
+        machine(**options_weighted | {"random_state": s})
+        .fit(X, y, sample_weight=repeats / mean_weight)
+        .decision_function(X)
+        for s in seeds
+    ]
+    rows = np.repeat(np.arange(len(y)), repeats)
+    repeated = [machine(**options | {"random_state": s}).fit(X[rows], y[rows]).decision_function(X) for s in seeds]
+    plain = [machine(**options | {"random_state": s}).fit(X, y).decision_function(X) for s in seeds]
+    spread = np.std(weighted, axis=0).mean() + np.std(repeated, axis=0).mean()
+    assert np.abs(np.mean(weighted, axis=0) - np.mean(repeated, axis=0)).mean() < spread
+    assert np.abs(np.mean(plain, axis=0) - np.mean(repeated, axis=0)).mean() > spread
+
+
 def test_rows_of_a_class_of_weight_zero_are_no_steps(four: Data) -> None:
     X, y = four
     options = {"class_weight": {0: 1.0, 1: 1.0, 2: 1.0, 3: 0.0}}

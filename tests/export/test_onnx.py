@@ -111,8 +111,10 @@ def noisy_rings(n_classes, dtype):
     return X, np.where(rng.random(len(y)) < 0.4, (y + 1) % n_classes, y)
 
 
-@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.float32), (4, np.float64)])
-@pytest.mark.parametrize("how", EARLY)
+@pytest.mark.parametrize(
+    ("how", "n_classes", "dtype"),
+    [("soft", 4, np.float64), ("linear", 4, np.float64), *((how, 2, np.float32) for how in EARLY)],
+)
 def test_early_machine(how, n_classes, dtype) -> None:
     """All rows agree but for those that rounding sends to another cluster."""
     X, y = noisy_rings(n_classes, dtype)
@@ -155,18 +157,15 @@ def test_more_support_vectors_than_a_file_can_have(digits, monkeypatch) -> None:
             to_onnx(DCSVMClassifier(stop_level=level).fit(X, y))
 
 
-@pytest.mark.parametrize("shape", ["ovr", "ovo"])
-@pytest.mark.parametrize("break_ties", [False, True])
-def test_votes_of_pairs(shape, break_ties, digits) -> None:
+def test_votes_of_pairs(digits) -> None:
     X, y = digits[0][:300], digits[1][:300]
-    model = DCSVMClassifier(C=0.01, gamma=0.01, decision_function_shape=shape, break_ties=break_ties).fit(X, y)
-    if shape == "ovo" and break_ties:
-        with pytest.raises(ValueError, match="break_ties"):
-            model.predict(X)
+    model = DCSVMClassifier(C=0.01, gamma=0.01).fit(X, y)
+    for shape, break_ties in (("ovr", False), ("ovr", True), ("ovo", False)):
+        assert_same(model.set_params(decision_function_shape=shape, break_ties=break_ties), X)
+    model.set_params(break_ties=True)
+    for call in (lambda: model.predict(X), lambda: to_onnx(model)):
         with pytest.raises(ValueError, match="break_ties must be False with decision_function_shape='ovo'"):
-            to_onnx(model)
-        return
-    assert_same(model, X)
+            call()
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])

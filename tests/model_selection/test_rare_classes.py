@@ -103,7 +103,7 @@ def test_the_answer_is_an_ordinary_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [{"kernels": "rbf", "class_weight": None}, {"class_weight": {0: 1, 1: 3}}])
 def test_what_is_given_is_obeyed(given: dict[str, Any]) -> None:
-    X, y = binary_columns(600, 0.1)
+    X, y = binary_columns(300, 0.1)
     search = DCSVMClassifierCV(Cs=[1.0], **SEARCH, **given).fit(X, y)
     tried = {p["kernel"] for p in search.cv_results_["params"]}
     assert tried == ({"rbf"} if "kernels" in given else {"rbf", "laplacian", "linear"})
@@ -112,7 +112,7 @@ def test_what_is_given_is_obeyed(given: dict[str, Any]) -> None:
 
 
 def test_the_accuracy_has_the_candidates_it_had() -> None:
-    X, y = binary_columns(600, 0.1)
+    X, y = binary_columns(300, 0.1)
     results = DCSVMClassifierCV(Cs=[1.0], relevance=False, refit=False).fit(X, y).cv_results_
     assert "param_class_weight" not in results
     assert set(results["param_kernel"]) == {"rbf", "laplacian"}

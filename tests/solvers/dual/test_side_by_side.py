@@ -83,7 +83,7 @@ def check_starts(solvers: list[DualSolver], starts: list[np.ndarray]) -> None:
 
 @pytest.mark.parametrize(("has_intercept", "is_regression"), [(False, True), (True, False)])
 def test_each_fold_is_solved_as_alone(gamma: float, has_intercept: bool, is_regression: bool) -> None:
-    X, folds = make_folds(400, has_intercept=has_intercept, is_regression=is_regression)
+    X, folds = make_folds(250, has_intercept=has_intercept, is_regression=is_regression)
     for C, together in zip(CS, solve_path(X, folds, gamma), strict=True):
         for fold, result in zip(folds, together, strict=True):
             with ThreadTeam(1) as team, Progress(max_time=60.0) as progress:
