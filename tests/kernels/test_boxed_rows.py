@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from naive import kernels as naive
 from widemargin import DCSVMClassifier
 from widemargin._native import kernels as native
 from widemargin._threads import ThreadTeam
@@ -57,6 +58,25 @@ def test_a_product_is_the_whole_one_within_the_stated_error(kernel: Any, form: s
         add_kernel_product(kernel, A, coef, B, whole, team)
     norm, eps = np.linalg.norm(coef, axis=1), float(np.finfo(dtype).eps)
     assert np.all(np.abs(out - whole) <= 0.01 * eps * norm[:, None] + 1e-13 * np.abs(coef).sum(axis=1)[:, None])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "form"), [(KERNELS[0], "csr"), (KERNELS[1], "dense")])
+def test_entries_of_far_batches_alone_are_left_out(kernel: Any, form: str) -> None:
+    A, B, coef = samples(kernel, N_ROWS, 0, form, "f8"), samples(kernel, 60, 1, form, "f8"), coefficients(N_ROWS)
+    found, out = boxed(kernel, A, coef), np.zeros((2, len(B)))
+    starts, lows, highs, limit = found.boxes
+    with ThreadTeam(1) as team:
+        found.add_product(B, out, team)
+    X, Z = found.rows.toarray(), B.toarray()
+    expected, n_near = naive.near_product(X, starts, lows, highs, limit, found.coef, Z, found.kernel)
+    np.testing.assert_allclose(out, expected, atol=1e-11)
+    assert 0 < n_near < 0.8 * len(A) * len(B)
+    assert np.all(np.diff(starts) > 0)
+    for b in range(len(starts) - 1):
+        batch = X[starts[b] : starts[b + 1]]
+        assert np.all(lows[:, b] <= batch)
+        assert np.all(batch <= highs[:, b])
 
 
 @pytest.mark.parametrize("form", ["dense", "csr"])

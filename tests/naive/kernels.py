@@ -17,6 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 Matrix = NDArray[np.float64]
 
 
+def linear(X: ArrayLike, Z: ArrayLike) -> Matrix:
+    """Return k(x, z) = <x, z>."""
+    return _fill(X, Z, lambda x, z: float(np.dot(x, z)))
+
+
 def rbf(X: ArrayLike, Z: ArrayLike, gamma: float) -> Matrix:
     """Return k(x, z) = exp(-gamma * ||x - z||^2)."""
     return _fill(X, Z, lambda x, z: math.exp(-gamma * float(np.sum((x - z) ** 2))))
@@ -25,6 +30,11 @@ def rbf(X: ArrayLike, Z: ArrayLike, gamma: float) -> Matrix:
 def laplacian(X: ArrayLike, Z: ArrayLike, gamma: float) -> Matrix:
     """Return k(x, z) = exp(-gamma * ||x - z||_1)."""
     return _fill(X, Z, lambda x, z: math.exp(-gamma * float(np.sum(np.abs(x - z)))))
+
+
+def polynomial(X: ArrayLike, Z: ArrayLike, gamma: float, degree: float = 3, coef0: float = 0.0) -> Matrix:
+    """Return k(x, z) = (gamma <x, z> + coef0)^degree."""
+    return _fill(X, Z, lambda x, z: (gamma * float(np.dot(x, z)) + coef0) ** degree)
 
 
 def gradient(
@@ -58,3 +68,29 @@ def _fill(X: ArrayLike, Z: ArrayLike, k: Callable[[Matrix, Matrix], float]) -> M
 
 def _dense(X: Any) -> Matrix:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def near_product(
+    X: Matrix,
+    starts: NDArray[np.int64],
+    lows: Matrix,
+    highs: Matrix,
+    limit: float,
+    coef: Matrix,
+    Z: Matrix,
+    kernel: Any,
+) -> tuple[Matrix, int]:
+    """Return coef @ K(X, Z) without the entries of batches whose box is farther than `limit`, and the number of others.
+
+    The distance is the sum over the features of gaps to the box [lows[:, b], highs[:, b]]: of their squares for RBF.
+    """
+    squared = type(kernel).__name__ == "RBF"
+    K, n_near = (rbf if squared else laplacian)(X, Z, kernel.gamma), 0
+    for b in range(len(starts) - 1):
+        for j, z in enumerate(Z):
+            gaps = [max(low - x, x - high, 0.0) for x, low, high in zip(z, lows[:, b], highs[:, b], strict=True)]
+            if sum(g * g if squared else g for g in gaps) > limit:
+                K[starts[b] : starts[b + 1], j] = 0.0
+            else:
+                n_near += int(starts[b + 1] - starts[b])
+    return coef @ K, n_near
