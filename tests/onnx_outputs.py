@@ -1,7 +1,5 @@
 """Outputs of a graph of `to_onnx`, by ONNX Runtime: shared by the tests of exports and of models that are read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

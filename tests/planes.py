@@ -1,7 +1,5 @@
 """Checks that cutting planes lie below the risk."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

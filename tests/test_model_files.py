@@ -228,9 +228,6 @@ def test_without_skops_the_error_says_what_to_install(tmp_path: Path, monkeypatc
             call()
 
 
-# --------------------------------------------------------------------------------------------------------------- files
-
-
 @pytest.mark.parametrize(
     ("content", "kind"),
     [

@@ -1,7 +1,5 @@
 """`train` with levels against Algorithm 1 of the paper, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Held-out decision values of all folds and Cs: as machines trained on each fold by themselves."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Held-out values of early machines: as those of machines trained cluster by cluster, fold by fold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

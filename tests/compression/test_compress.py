@@ -1,7 +1,5 @@
 """compress: fitted kernel machines, ours and scikit-learn's, predicted at a fraction of the cost."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every kind of storage gives the same two products, whatever the number of threads."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Batches of samples of every kind against dense NumPy arrays."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """RelevanceDisplay: the bars are what was learned, in descending order, with the columns' names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

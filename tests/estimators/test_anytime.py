@@ -3,8 +3,6 @@
 Limits of time and interrupts of every estimator are in `tests/project/test_reliability.py`.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import warnings

@@ -1,7 +1,5 @@
 """`BSGDClassifier`: scikit-learn's contract, streams, kinds of data, limits, bad input."""
 
-from __future__ import annotations
-
 import pickle
 import time
 import tracemalloc

@@ -1,7 +1,5 @@
 """What `converged_`, `dual_gap_` and `relative_gap_` promise, and that fits at the ends of float64 end."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """DCPredClassifier and DCPredRegressor: as scikit-learn estimators, against the exact machines, and at bad input."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

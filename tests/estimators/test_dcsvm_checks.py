@@ -1,7 +1,5 @@
 """`DCSVMClassifier` as a scikit-learn estimator: the contract, labels, weights, failed fits and bad input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,9 +16,6 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 def machine(**options: Any) -> DCSVMClassifier:
     return DCSVMClassifier(**({"C": 2.0, "gamma": 0.2, "tol": 1e-6} | options))
-
-
-# ------------------------------------------------------------------------------------------------------------- labels
 
 
 @pytest.mark.parametrize("labels", [(-1, 1), (False, True), (2.0, 7.0), (10**12, 10**12 + 1)])
@@ -57,9 +52,6 @@ def test_break_ties_follows_the_decision_values() -> None:
     assert np.mean(plain.predict(grid) == best) > 0.9
 
 
-# -------------------------------------------------------------------------------------------------- scikit-learn tools
-
-
 def test_metadata_routing_hands_over_sample_weight(binary: Data) -> None:
     """With weights that erase a class's noise, a search that routes them must find what a weighted fit finds."""
     X, y = binary
@@ -87,9 +79,6 @@ def test_history_is_a_dict_of_equally_long_arrays(four: Data) -> None:
     assert sum(last) == pytest.approx(model.objective_, rel=1e-6)
 
 
-# -------------------------------------------------------------------------------------------------- failures and state
-
-
 def failing_kernel(X: Any, Z: Any) -> Any:
     raise RuntimeError("the user's kernel broke")
 
@@ -106,9 +95,6 @@ def test_failed_fit_leaves_a_fitted_estimator_as_it_was(parameters: dict[str, An
     assert after.keys() == before.keys()
     assert all(after[key] is before[key] for key in before)
     np.testing.assert_array_equal(model.decision_function(X), f)
-
-
-# ------------------------------------------------------------------------------------------------- bad input, by name
 
 
 def test_float32_overflow_in_a_distance_is_no_nan() -> None:

@@ -1,7 +1,5 @@
 """`DCSVMClassifier` on every form of input: dense, sparse, single, double; built-in kernels and the user's own."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -60,8 +58,6 @@ def test_empty_rows_and_constant_columns() -> None:
         model.decision_function(X), machine().fit(X.toarray(), y).decision_function(X), atol=1e-6
     )
 
-
-# ------------------------------------------------------------------------------------------------------------ kernels
 
 BUILT_IN = {
     "rbf": (rbf_kernel, {"gamma": 0.2}),

@@ -1,7 +1,5 @@
 """The same seed gives the same machine, bit for bit, whatever the number of threads and whoever else is fitting."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows far from the origin, such as years, metres and seconds of an epoch: fits and predictions keep their digits."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where all intercepts of an interval are optimal, the machine has its midpoint."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

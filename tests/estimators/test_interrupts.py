@@ -1,7 +1,5 @@
 """The first Ctrl-C: the best so far and a warning, whatever runs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -3,8 +3,6 @@
 SciPy and compiled loops read and write wherever such indices say. Without the check these tests end the process.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache, partial

@@ -286,8 +286,6 @@ def test_bad_parameters_are_named_and_change_nothing(options, message, digits) -
     assert model.landmarks_ is before
 
 
-# ---------------------------------------------------------------------------------------------------- other kernels
-
 FUNCTIONS = {"cosine": {}, "chi2": {"gamma": 0.1}, "additive_chi2": {}, "polynomial": {"gamma": 0.1, "degree": 2}}
 
 

@@ -1,7 +1,5 @@
 """A memory budget that a fit cannot keep is refused at the start, with the least that it can keep."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

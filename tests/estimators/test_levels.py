@@ -1,7 +1,5 @@
 """DCSVMClassifier with levels: the same optimum by any way, and early machines that are what they claim to be."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from dataclasses import replace
@@ -38,9 +36,6 @@ def patches() -> Data:
 def early(patches: Data) -> DCSVMClassifier:
     """An early machine of about 16 clusters; not to be changed."""
     return DCSVMClassifier(**EARLY, partition="kernel").fit(*patches)
-
-
-# ----------------------------------------------------------------------------------------------------- the same optimum
 
 
 @pytest.mark.slow
@@ -116,9 +111,6 @@ def test_levels_are_reported(patches: Data) -> None:
         assert 1 <= level["n_clusters"] <= 2.5 * 4 ** level["level"]
         assert 0 < level["lower_bound"] <= level["objective"]
     assert DCSVMClassifier(**PATCHES, n_levels=0).fit(X, y).levels_ == []
-
-
-# ------------------------------------------------------------------------------------------------------- early machines
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Levels on data that cannot be divided well: each works or gets a clear error, none hangs."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

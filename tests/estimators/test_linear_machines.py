@@ -1,7 +1,5 @@
 """What all linear machines share: forms of X, dask, weights, paths of C, warm starts, and fits that are stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """No time at all: every estimator returns the cheapest model there is, with its gap and a warning."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from typing import Any

@@ -4,8 +4,6 @@ The peak is measured in a process of its own, with the data loaded: what librari
 data hold is not the fit's doing, nor is memory that was given back: glibc is told to hand on every large array at once.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

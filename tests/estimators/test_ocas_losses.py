@@ -1,7 +1,5 @@
 """Linear machines of other losses than the hinge: the optima of LIBLINEAR and scikit-learn, forms of input, errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many rows: a start from a sample, and rounds on the active rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

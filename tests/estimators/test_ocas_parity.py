@@ -1,7 +1,5 @@
 """The certificate, and the optimum that LIBLINEAR and LIBSVM find."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -115,9 +113,6 @@ def test_one_against_the_rest_is_a_machine_for_each(four: Data) -> None:
     assert model.n_iter_ == max(machine.n_iter_ for machine in alone), "they share their passes"
 
 
-# ------------------------------------------------------------------------------------------------ the certificate
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"fit_intercept": False}, {"line_search": False}, {"multi_class": "crammer_singer"}]
 )
@@ -152,9 +147,6 @@ def test_extreme_C(binary: Data, C: float) -> None:
     assert model.converged_
     assert np.isfinite(model.coef_).all()
     assert np.isclose(model.objective_, primal(model, X, np.where(y == 1, 1.0, -1.0), C), rtol=1e-8)
-
-
-# ------------------------------------------------------------------------------------------------------- path of C
 
 
 @pytest.fixture
@@ -192,9 +184,6 @@ def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
         OCASClassifier().fit_path(X, y, [1, -1])
 
 
-# ------------------------------------------------------------------------------------------------------- stopped fits
-
-
 def assert_certified(model: OCASClassifier, best: float) -> None:
     assert not model.converged_
     assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-9) <= model.objective_ * (1 + 1e-9)
@@ -210,9 +199,6 @@ def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
         model = OCASClassifier(tol=1e-6, max_iter=3, **options).fit(*binary)
     assert model.n_iter_ == 3
     assert_certified(model, best)
-
-
-# ---------------------------------------------------------------------------------------------------- real data
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """`OCASRanker`: all pairs by a linear machine on their differences, every form of input, errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

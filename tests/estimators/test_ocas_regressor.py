@@ -1,7 +1,5 @@
 """`OCASRegressor`: optima of LIBLINEAR and scikit-learn, certificates, every form of input, errors."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Linear machines on few rows, weights over many decades and scaled columns: right values, known from a QP solver."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

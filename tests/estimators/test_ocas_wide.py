@@ -1,7 +1,5 @@
 """More columns than rows: the dual alone, against LinearSVC, Algorithm 1 as it is, and what must not depend on it."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

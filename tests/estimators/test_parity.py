@@ -1,7 +1,5 @@
 """The machine is scikit-learn's, and satisfies the optimality conditions."""
 
-from __future__ import annotations
-
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -126,9 +124,6 @@ def test_agrees_with_svc_on_published_data(name: str, weights: str, tol: float) 
     assert_same_machine(ours, svc, case, SPREAD[tol])
 
 
-# ------------------------------------------------------------------------------------------------ without intercept
-
-
 def noise(problem: machines.TwoClassDual, X: NDArray[Any], gamma: float) -> float:
     """Return how far rounding may move a gradient: an exponent is a difference of terms of the size of gamma |x|^2."""
     centred = np.asarray(X[problem.rows], np.float64) - X.mean(axis=0)
@@ -177,9 +172,6 @@ def test_violation_is_below_tol_and_the_reported_gap_the_recomputed_one(
     assert model.dual_gap_ >= 0
     assert model.dual_gap_ == pytest.approx(gap, rel=1e-3, abs=rounding * primal)
     assert model.objective_ == pytest.approx(primal, rel=rounding)
-
-
-# ------------------------------------------------------------------------------- small problems, against plain solvers
 
 
 def small_problem(seed: int, n: int = 50) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -278,9 +270,6 @@ def test_indefinite_kernel_ends_at_a_stationary_point(fit_intercept: bool) -> No
         assert dual.equality_violation(Q, -np.ones(len(y)), y, weights, alpha) < 1.1e-3
     else:
         assert dual.violation(Q, -np.ones(len(y)), weights, alpha) < 1.1e-3
-
-
-# ----------------------------------------------------------------------------------------------------------- layout
 
 
 @pytest.mark.parametrize("name", BUNDLED)

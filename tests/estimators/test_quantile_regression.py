@@ -1,7 +1,5 @@
 """`DCSVMRegressor` of quantiles: the optimum, its properties, several quantiles, searches, files."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`DCSVMRegressor` and `DCOneClassSVM`: the contract, parity with scikit-learn's, inputs, limits and bad input."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -41,9 +39,6 @@ def primal(X: Any, y: Any, weights: Any, model: DCSVMRegressor) -> float:
     f = rbf(X, X, model.gamma) @ beta
     loss = model.C * weights @ np.maximum(0.0, np.abs(y - f - model.intercept_[0]) - model.epsilon)
     return float(0.5 * beta @ f + loss)
-
-
-# ------------------------------------------------------------------------------------------------------- regression
 
 
 @pytest.mark.slow
@@ -220,9 +215,6 @@ def test_no_time_gives_a_constant_with_its_gap() -> None:
     assert np.ptp(model.predict(X)) < 10.0
     assert 0.0 < model.relative_gap_ <= 1.0
     assert not model.converged_
-
-
-# ---------------------------------------------------------------------------------------------------------- novelty
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """RelevanceScaler: the estimator contract, irrelevant columns, weights, bad input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Machines that have learned nothing warn, with the remedy; others don't."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What users of scikit-learn pass in: class weights of other folds, odd kernels, indices, views, unscaled columns."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from typing import Any

@@ -455,9 +455,6 @@ def test_a_machine_without_support_vectors(kernel) -> None:
     assert_same(model, X)
 
 
-# ------------------------------------------------------------------------------------------------------- probabilities
-
-
 def calibrated(machine, ensemble=True, **options):
     return CalibratedClassifierCV(machine, method="sigmoid", cv=2, ensemble=ensemble, **options)
 

@@ -1,7 +1,5 @@
 """Products without the entries that round to nothing are the whole products, within a hundredth of their rounding."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

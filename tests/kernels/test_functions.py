@@ -1,7 +1,5 @@
 """Kernel functions by tiles against their naive twins: dense, CSR, Gram and callables, float32 and float64."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

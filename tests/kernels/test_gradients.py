@@ -1,7 +1,5 @@
 """Gradients of kernel expansions against the sums written out, dense and sparse, float32 and float64."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

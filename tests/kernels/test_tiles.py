@@ -1,7 +1,5 @@
 """Products with kernel matrices by tiles against the dense truth, whatever the tiles and threads."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from functools import cache
 from typing import Any

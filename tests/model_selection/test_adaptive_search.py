@@ -1,7 +1,5 @@
 """Searches whose cells are early machines of clusters of all rows, and the machines that they end with."""
 
-from __future__ import annotations
-
 import pickle
 import signal
 import sys

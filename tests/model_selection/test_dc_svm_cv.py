@@ -1,7 +1,5 @@
 """`DCSVMClassifierCV` and `DCSVMRegressorCV`: a grid search by plain loops, at a part of its cost."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

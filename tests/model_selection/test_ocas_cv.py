@@ -1,7 +1,5 @@
 """`OCASClassifierCV`, `OCASRegressorCV`: scores of plain loops over folds and Cs, the best C, limits and errors."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files that are sorted: folds are of rows in a random order, unless the user says otherwise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Searches by ranking scores and on rare classes: drawn rows, candidates, and how good the answer is."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`suggest`: each rule of the table, what it prints, and wrong arguments."""
 
-from __future__ import annotations
-
 import warnings
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores that cannot be had: another score, or an error that says where, why and what helps, and says so early."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any

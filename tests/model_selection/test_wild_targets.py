@@ -1,7 +1,5 @@
 """A few targets that are far from all others decide neither the scale of y, nor what a search chooses."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clustered machines: their decision values against the formula, row by row."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kernel expansions against the sum written out."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

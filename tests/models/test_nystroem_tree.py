@@ -1,7 +1,5 @@
 """Trees of Nystroem machines: decision values against plain loops, however rows come."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

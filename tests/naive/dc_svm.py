@@ -1,7 +1,5 @@
 """DC-SVM as the paper has it (Hsieh, Si, Dhillon, ICML 2014), on a kernel matrix in float64."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Notation: Q_ij = y_i y_j k(x_i, x_j), p = -1, bounds 0 <= alpha_i <= upper_i, gr
 also y'alpha = 0. Everything is float64 and O(n^2) a pass.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Held-out values of early machines by plain loops: a machine for every cluster, fold, C and pair of classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any

@@ -4,8 +4,6 @@ Each function is the textbook formula in two plain loops. Nothing here is shared
 between the two is evidence.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Losses of linear machines the slow way: one sample, or one pair of samples, at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

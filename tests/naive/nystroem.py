@@ -1,7 +1,5 @@
 """Trees of local Nystroem machines, row by row in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

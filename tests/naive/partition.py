@@ -1,7 +1,5 @@
 """Clusters and what lies between them, by plain loops in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

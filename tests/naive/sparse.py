@@ -1,7 +1,5 @@
 """Twins of products of CSR rows, entry by entry, and rows of repeated entries."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray

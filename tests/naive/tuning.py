@@ -1,7 +1,5 @@
 """The choice of C and gamma by plain loops: a machine for every fold and cell, trained on the fold's own rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

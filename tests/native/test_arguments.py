@@ -4,8 +4,6 @@
 ends the process at an access outside an array; in other builds wrong dtypes, layouts and sizes must raise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiled steps on a budget: against the papers' pseudo-code, and with arguments and states that lie."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -56,9 +54,6 @@ def slow_machine(
     for x, weight in zip(X.astype(np.float64), signed_weights, strict=True):
         machine.step(x, weight, make_room)
     return machine
-
-
-# ------------------------------------------------------------------------------------------------------------- searches
 
 
 def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, grids: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
@@ -147,9 +142,6 @@ def test_grids(grids: np.ndarray, error: type[Exception]) -> None:
 def test_the_largest_grid_is_that_which_float32_numbers() -> None:
     with pytest.raises(ValueError, match="4096"):
         budget.MergeGrids(np.zeros((2, 4097, 4097), np.float32))
-
-
-# ------------------------------------------------------------------------------------------------------------- mergers
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -319,9 +311,6 @@ def test_two_threads_on_one_machine(grids: Any) -> None:
         for rows in (X, csr(X)) * 4:
             pool.submit(run, state, rows, np.arange(len(X)), signed_weights, grids)
     assert state.counts[FRONT] + state.counts[BACK] <= BUDGET
-
-
-# --------------------------------------------------------------------------------------------------- points that stay
 
 
 class Fixed:

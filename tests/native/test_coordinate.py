@@ -1,7 +1,5 @@
 """Dual coordinate ascent against single steps in NumPy, and what must hold after any epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiled functions of sparse rows, against loops over the non-zeros."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import weakref

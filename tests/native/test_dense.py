@@ -1,7 +1,5 @@
 """Passes over dense rows, against matrix products."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The compiled dual solvers against their naive twins: working sets, the violation, and rows added up."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Passes over the outputs of a linear machine: twins, threads, and arguments that must be refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled functions of a tile against plain formulas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

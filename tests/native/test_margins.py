@@ -1,7 +1,5 @@
 """Crammer and Singer's risk against its definition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dual coordinate ascent for Crammer and Singer's hinge, against single steps in NumPy, and its certificate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trees of local Nystroem machines against plain loops; arrays that do not fit one another are refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

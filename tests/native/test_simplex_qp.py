@@ -1,7 +1,5 @@
 """The master problem's solver against a general one, and its gap against the optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -3,8 +3,6 @@
 Forks, refused threads and the end of an interpreter are in `tests/project/test_reliability.py`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """Landmarks: their choice, their features C, and the kernel C W C' that approximates the exact one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

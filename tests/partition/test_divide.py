@@ -1,7 +1,5 @@
 """Divisions: balanced by rules that routing repeats, from the candidates that were given."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trees of clusters: every row is where routing finds it, and leaves are of like size."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """k-means: that of the kernel against plain loops, that of the rows against what is there to be found."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Router: the training set and new rows are routed by one rule, and it is the one that is written down."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

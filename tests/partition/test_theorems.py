@@ -1,7 +1,5 @@
 """What lies between clusters, and what the paper proves from it: Lemma 1, Theorems 1 and 2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rounds on active rows: their planes hold for all samples, and they lead to the optimum of all samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Zeros of increasing functions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

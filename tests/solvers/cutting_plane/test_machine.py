@@ -1,7 +1,5 @@
 """The master problem, and rounds of one machine by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The hinge risk at the optimal intercept, against the best of all breakpoints."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

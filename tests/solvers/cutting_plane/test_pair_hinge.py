@@ -1,7 +1,5 @@
 """The pairwise hinge against sums over all pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar

@@ -1,7 +1,5 @@
 """Smooth losses against their naive twins: values, planes, steps and intercepts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton's method on smoothed hinges: its planes hold, it reaches the optimum, and gives up where it does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where a point stands, against the textbook's primal, dual and intercept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

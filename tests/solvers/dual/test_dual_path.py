@@ -1,7 +1,5 @@
 """Duals along a path of C."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel

@@ -1,7 +1,5 @@
 """Active sets of local kernels, for which no kernel matrix is made: the machines are those with one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton steps on working sets: the optimum of ill-conditioned problems, and an end where precision ends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The dual with the 1-norm (regression) and with sum(beta) = s > 0 (one-class machine)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -176,9 +174,6 @@ def test_epsilon_must_be_a_number_from_zero_on() -> None:
     for epsilon in (-0.1, np.nan):
         with pytest.raises(ValueError, match="epsilon"):
             make_terms(regression_problem(np.zeros(3), np.ones(3), epsilon), np.ones(3))
-
-
-# --------------------------------------------------------------------------------------------------- squared losses
 
 
 @settings(max_examples=20, deadline=None)

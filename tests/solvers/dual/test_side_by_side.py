@@ -1,7 +1,5 @@
 """Folds solved side by side, on entries in common: each is solved as well as alone, C by C."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The exact solution of a binary problem and of pairs: precision, memory and threads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The dual solver: optimal, feasible, with a true certificate, within any memory and at any stop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Problems on parts of one kernel matrix: as each by itself, whatever the threads and the slices of time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

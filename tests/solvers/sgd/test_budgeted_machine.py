@@ -1,7 +1,5 @@
 """Passes over rows against the papers' pseudo-code, step by step in float64."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The look-up table of the merging problem: values at the nodes, interpolation error."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Each merge rule finds the partner of an exhaustive search, within the precision of the rule."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
