@@ -20,8 +20,10 @@ def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str, **paramet
     return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **parameters))
 
 
-@pytest.mark.parametrize("C", [1e-2, 100.0])
-@pytest.mark.parametrize(("fit_intercept", "acceleration"), [(False, "auto"), (True, "auto"), (True, None)])
+@pytest.mark.parametrize(
+    ("C", "fit_intercept", "acceleration"),
+    [(1e-2, False, "auto"), (1e-2, True, "auto"), (100.0, True, "auto"), (100.0, True, None)],
+)
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_as_liblinear(binary: Data, loss: str, C: float, fit_intercept: bool, acceleration: str | None) -> None:
     X, y = binary

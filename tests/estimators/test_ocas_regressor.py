@@ -38,8 +38,7 @@ def machine(C: float, loss: str, **options: Any) -> OCASRegressor:
     return OCASRegressor(C, loss=loss, **PARAMETERS[loss], **options)
 
 
-@pytest.mark.parametrize("C", [1e-2, 100.0])
-@pytest.mark.parametrize("acceleration", ["auto", None])
+@pytest.mark.parametrize(("C", "acceleration"), [(1e-2, "auto"), (100.0, "auto"), (100.0, None)])
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "absolute"])
 def test_as_liblinear(noisy: Data, loss: str, C: float, acceleration: str | None) -> None:
     X, y = noisy
