@@ -51,8 +51,8 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
         solved.append(real_join(rows, parts, n, elapsed))
         return solved[-1]
 
-    def refine(solver: Any, whole: Any, beta: Any) -> Any:
-        refined.append(real_refine(solver, whole, beta))
+    def refine(solver: Any, whole: Any, rows: Any, beta: Any) -> Any:
+        refined.append(real_refine(solver, whole, rows, beta))
         return refined[-1]
 
     real_divide, real_join, real_refine = dc_svm.divide, dc_svm.join_results, dc_svm.DualSolver.solve_sharing_memory

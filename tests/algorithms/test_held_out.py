@@ -41,7 +41,6 @@ def shared(
     X: Any,
     y: Any,
     tests: list[NDArray[np.intp]],
-    n_jobs: int = 1,
     max_time: float | None = None,
     memory_budget: int = 2**30,
     *,
@@ -55,7 +54,7 @@ def shared(
         upper[test] = 0.0
         problems = [svm_problem(signs[rows], upper[rows], has_intercept=has_intercept) for rows, signs in machines]
         folds.append(Fold(test, problems, CS))
-    with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
+    with Progress(max_time=max_time) as progress, ThreadTeam(1) as team:
         solver = HeldOutSolver([rows for rows, _ in machines], Limits(tol), memory_budget, progress, team)
         return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds)
 

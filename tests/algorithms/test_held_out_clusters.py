@@ -51,7 +51,6 @@ def shared(
     weights: Vector,
     epsilon: float = 0.0,
     chosen: Sequence[int] | None = None,
-    n_jobs: int = 1,
     max_time: float | None = None,
     n_bytes: int = 2**30,
 ) -> list[ClusterValues]:
@@ -59,7 +58,7 @@ def shared(
     folds = [
         Fold(test, problem.duals(weights * count, epsilon), CS) for count, (_, test) in zip(counts, splits, strict=True)
     ]
-    with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
+    with Progress(max_time=max_time) as progress, ThreadTeam(1) as team:
         solver = ClusteredHeldOut(
             clusters, problem.machines, len(weights), Limits(1e-9), MemoryPlan(n_bytes), progress, team
         )

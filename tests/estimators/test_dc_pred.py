@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 
 from naive import dc_pred
-from naive.dual import reference_box_qp, signed
+from naive.dual import signed, solve_qp
 from naive.nystroem import pairwise
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, _progress
 from widemargin.algorithms import dc_pred_leaves as dc_pred_trees
@@ -211,8 +211,7 @@ def ridge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def hinge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:
-    definite = K + 1e-8 * np.eye(len(K))  # C W C' has no more than 9 positive eigenvalues
-    return y * reference_box_qp(signed(definite, y), -np.ones(len(y)), np.full(len(y), 2.0))
+    return y * solve_qp(signed(K, y), -np.ones(len(y)), np.full(len(y), 2.0))
 
 
 @pytest.mark.slow

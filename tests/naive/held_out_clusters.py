@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .dual import solve_box_qp
+from .dual import solve_qp
 from .kernels import rbf
 
 Vector = NDArray[np.float64]
@@ -48,7 +48,7 @@ def classifier_values(
                 table[:, p] = signs[0]
                 if not machine.fit_intercept:
                     K = rbf(X[mine], X[mine], machine.gamma)
-                    alpha = solve_box_qp(K, -np.ones(len(mine)), C * weights[mine], tol=1e-8)
+                    alpha = solve_qp(K, -np.ones(len(mine)), C * weights[mine], tol=1e-8)
                     table[:, p] *= rbf(X[held_out], X[mine], machine.gamma) @ alpha
             elif both and len(signs) and len(held_out):
                 model = clone(machine).set_params(C=C).fit(X[mine], signs, weights[mine])

@@ -44,16 +44,12 @@ class Problem(NamedTuple):
         return float(0.5 * beta @ self.K @ beta - self.y @ beta)
 
     def violation(self, beta: Vector, has_intercept: bool) -> float:
-        alpha = self.y * beta
-        if has_intercept:
-            return max(0.0, naive.equality_violation(self.Q, -np.ones(len(beta)), self.y, self.upper, alpha))
-        return naive.violation(self.Q, -np.ones(len(beta)), self.upper, alpha)
+        signs = self.y if has_intercept else None
+        return naive.violation(self.Q, -np.ones(len(beta)), self.upper, self.y * beta, signs)
 
     def optimum(self, has_intercept: bool) -> float:
-        p = -np.ones(len(self.y))
-        if has_intercept:
-            return naive.objective(self.Q, p, naive.solve_equality_qp(self.Q, p, self.y, self.upper))
-        return naive.objective(self.Q, p, naive.solve_box_qp(self.Q, p, self.upper))
+        p, signs = -np.ones(len(self.y)), self.y if has_intercept else None
+        return naive.objective(self.Q, p, naive.solve_qp(self.Q, p, self.upper, signs))
 
 
 def make_problem(
@@ -230,7 +226,7 @@ def test_indefinite_matrices_end_inside_the_box(seed: int, m: int, has_intercept
 def test_bounded_coordinates_equal_their_bound(dtype: np.dtype) -> None:
     """To the last digit: free coordinates are found by comparison."""
     problem = make_problem(5, 10, ridge=1.0, C=0.1 / 3)
-    alpha = naive.solve_box_qp(problem.Q, -np.ones(10), problem.upper)
+    alpha = naive.solve_qp(problem.Q, -np.ones(10), problem.upper)
     beta, *_ = solve(problem, size=10, tol=1e-6, has_intercept=False, dtype=dtype)
     for bound in (np.zeros(10), problem.upper):
         at_bound = alpha == bound

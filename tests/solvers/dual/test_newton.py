@@ -50,12 +50,9 @@ def test_the_optimum_is_the_naive_one(seed: int, n: int, d: int, C: float, size:
     assert (terms.lo <= beta).all()
     assert (beta <= terms.hi).all()
     assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum()) or not has_intercept
-    Q, p, alpha = naive.signed(K, y), -np.ones(n), y * beta
-    violation = (
-        naive.equality_violation(Q, p, y, upper, alpha) if has_intercept else naive.violation(Q, p, upper, alpha)
-    )
-    assert violation < 1e-6
-    best = naive.solve_equality_qp(Q, p, y, upper) if has_intercept else naive.solve_box_qp(Q, p, upper, tol=1e-8)
+    Q, p, alpha, signs = naive.signed(K, y), -np.ones(n), y * beta, y if has_intercept else None
+    assert naive.violation(Q, p, upper, alpha, signs) < 1e-6
+    best = naive.solve_qp(Q, p, upper, signs, tol=1e-8)
     assert naive.objective(Q, p, alpha) <= naive.objective(Q, p, best) + 1e-6 * (1 + C)
 
 

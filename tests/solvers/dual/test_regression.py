@@ -46,9 +46,7 @@ def twin(K: Vector, y: Vector, upper: Vector, epsilon: float, *, has_intercept: 
     """beta = alpha - alpha* of the textbook problem in 2 n variables."""
     Q, p = np.block([[K, -K], [-K, K]]), np.concatenate([epsilon - y, epsilon + y])
     bounds, signs = np.concatenate([upper, upper]), np.repeat([1.0, -1.0], len(y))
-    both = (
-        naive.solve_equality_qp(Q, p, signs, bounds) if has_intercept else naive.solve_box_qp(Q, p, bounds, tol=1e-10)
-    )
+    both = naive.solve_qp(Q, p, bounds, signs if has_intercept else None)
     return both[: len(y)] - both[len(y) :]
 
 
