@@ -4,6 +4,8 @@ Notation: Q_ij = y_i y_j k(x_i, x_j), p = -1, bounds 0 <= alpha_i <= upper_i, gr
 also y'alpha = 0. Everything is float64 and O(n^2) a pass.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
@@ -23,19 +25,26 @@ def objective(Q: Matrix, p: Vector, alpha: Vector) -> float:
     return float(0.5 * alpha @ Q @ alpha + p @ alpha)
 
 
-def solve_qp(
-    Q: Matrix, p: Vector, upper: Vector, y: Vector | None = None, *, alpha: Vector | float = 0.0, tol: float = 1e-10
-) -> Vector:
-    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper (with signs y: and y'a = 0), from alpha to a `violation` of tol.
+def solve_qp(Q: Matrix, p: Vector, upper: Vector, y: Vector | None = None, **options: Any) -> Vector:
+    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper, and with signs y under y'a = 0."""
+    return solve_box_qp(Q, p, upper, **options) if y is None else solve_equality_qp(Q, p, upper, y, **options)
 
-    Each step raises the variable of largest slope, against the one with which a line search gains most. Without y a
-    variable without a cost makes up for the sum.
+
+def solve_box_qp(Q: Matrix, p: Vector, upper: Vector, *, alpha: Vector | float = 0.0, tol: float = 1e-10) -> Vector:
+    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper: a variable without a cost makes up for the sum."""
+    a, signs = np.broadcast_to(alpha, len(p)), np.append(np.ones(len(p)), -1.0)
+    Q, p, upper = np.pad(Q, (0, 1)), np.append(p, 0.0), np.append(upper, 1.0 + np.sum(upper))
+    return solve_equality_qp(Q, p, upper, signs, alpha=np.append(a, a.sum()), tol=tol)[:-1]
+
+
+def solve_equality_qp(
+    Q: Matrix, p: Vector, upper: Vector, y: Vector, *, alpha: Vector | float = 0.0, tol: float = 1e-10
+) -> Vector:
+    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper, y'a = 0, from a feasible alpha to a violation of tol.
+
+    Each step raises the variable of largest slope, against the one with which a line search gains most.
     """
     a = np.broadcast_to(alpha, len(p)).astype(np.float64)
-    if y is None:
-        Q, p, upper = np.pad(Q, (0, 1)), np.append(p, 0.0), np.append(upper, 1.0 + np.sum(upper))
-        signs = np.append(np.ones(len(a)), -1.0)
-        return solve_qp(Q, p, upper, signs, alpha=np.append(a, a.sum()), tol=tol)[:-1]
     g, diagonal = Q @ a + p, Q.diagonal()
     for _ in range(2_000_000):
         score = -y * g
@@ -55,7 +64,7 @@ def solve_qp(
         a[i] = (upper[i] if y[i] > 0 else 0.0) if t == room_i else a[i] + y[i] * t
         a[j] = (0.0 if y[j] > 0 else upper[j]) if t == room_j else a[j] - y[j] * t
         g += Q[:, i] * (a[i] - before[0]) + Q[:, j] * (a[j] - before[1])
-    raise RuntimeError(f"no convergence: {violation(Q, p, upper, a, y)} > {tol}")
+    raise RuntimeError(f"no convergence: {equality_violation(Q, p, upper, a, y)} > {tol}")
 
 
 def reference_qp(Q: Matrix, p: Vector, upper: Vector, y: Vector | None = None) -> Vector:
@@ -73,12 +82,18 @@ def reference_qp(Q: Matrix, p: Vector, upper: Vector, y: Vector | None = None) -
 
 
 def violation(Q: Matrix, p: Vector, upper: Vector, alpha: Vector, y: Vector | None = None) -> float:
-    """Return the largest slope along a variable that may move; with signs y along a pair that keeps y'alpha."""
-    signs = np.ones(len(p)) if y is None else y
-    score = -signs * (Q @ alpha + p)
-    rises, falls = _movable(signs, upper, alpha)
-    highest, lowest = score[rises].max(initial=-np.inf), score[falls].min(initial=np.inf)
-    return float(max(highest, -lowest, 0.0) if y is None else max(highest - lowest, 0.0))
+    """Return the largest slope along a variable that may move; with signs y the `equality_violation`."""
+    if y is not None:
+        return equality_violation(Q, p, upper, alpha, y)
+    g = Q @ alpha + p
+    return float(max((-g[alpha < upper]).max(initial=0.0), g[alpha > 0].max(initial=0.0)))
+
+
+def equality_violation(Q: Matrix, p: Vector, upper: Vector, alpha: Vector, y: Vector) -> float:
+    """Return the largest slope along a pair of variables that may move and keeps y'alpha."""
+    score = -y * (Q @ alpha + p)
+    rises, falls = _movable(y, upper, alpha)
+    return float(max(score[rises].max(initial=-np.inf) - score[falls].min(initial=np.inf), 0.0))
 
 
 def primal(K: Matrix, y: Vector, upper: Vector, alpha: Vector, b: float = 0.0) -> float:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 
 def route(X: Matrix, centres: NDArray, sizes: NDArray, children: NDArray) -> NDArray[np.intp]:
@@ -34,22 +35,26 @@ def bound_distances(D: Matrix, pseudo_distances: Matrix, lower: bool) -> Matrix:
     return differences.max(axis=1) if lower else (D[:, :, None] + pseudo_distances[None]).min(axis=1)
 
 
+def decision_value(leaf: dict[str, Any], x: Vector, gamma: float) -> Vector:
+    """Return <coef, f> + <f, P f> + <slope, x> + intercept (q,) of a leaf's RBF machines; P is a lower triangle."""
+    D2 = cdist(x[None], leaf["landmarks"], "sqeuclidean")
+    far = bound_distances(np.sqrt(D2), leaf["pseudo_distances"], leaf["bounds"] == 0)[0]
+    f = np.exp(-gamma * D2)[0]
+    value: Vector = leaf["intercept"] + leaf["coef"] @ np.append(f, np.exp(-gamma * far**2))
+    if len(leaf["slopes"]):
+        value = value + leaf["slopes"] @ x
+    if leaf["products"].size:
+        value = value + np.tril(leaf["products"]) @ f @ f
+    return value
+
+
 def decision_values(arrays: dict[str, NDArray[Any]], X: Matrix, gamma: float) -> Matrix:
-    """Return <coef, f> + <f, P f> + <slope, x> + intercept (n, q), with the RBF kernel; P is a lower triangle."""
-    a = {name: array if array.dtype.kind == "i" else array.astype(float) for name, array in arrays.items()}
-    nodes = a["centres"], a["sizes"], a["children"]
-    leaves = route(X, *nodes) if len(a["centres"]) else np.zeros(len(X), int)
-    out = np.empty((len(X), a["intercept"].shape[1]))
-    for i, c in enumerate(leaves):
-        D2 = cdist(X[i : i + 1], a["landmarks"][c], "sqeuclidean")
-        far = bound_distances(np.sqrt(D2), a["pseudo_distances"][c], a["bounds"][c] == 0)[0]
-        f = np.exp(-gamma * D2)[0]
-        out[i] = a["intercept"][c] + a["coef"][c] @ np.append(f, np.exp(-gamma * far**2))
-        if a["slopes"].shape[1]:
-            out[i] += a["slopes"][c] @ X[i]
-        if a["products"].shape[2]:
-            out[i] += np.tril(a["products"][c]) @ f @ f
-    return out
+    """Return the values (n, q) of a tree's machines."""
+    nodes = {name: arrays[name] for name in ("centres", "sizes", "children")}
+    leaves = route(X, **nodes) if len(nodes["sizes"]) else np.zeros(len(X), int)
+    parts = {name: array.astype(float) for name, array in arrays.items() if name not in nodes}
+    values = [decision_value({k: a[c] for k, a in parts.items()}, x, gamma) for x, c in zip(X, leaves, strict=True)]
+    return np.array(values)
 
 
 def pivoted_residual(K: Matrix, pivots: NDArray[np.intp]) -> Matrix:
