@@ -1,7 +1,5 @@
 """A header of `to_c` as a C compiler makes it: shared by the tests of exports and of models that are read."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import subprocess

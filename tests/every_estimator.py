@@ -1,7 +1,5 @@
 """One of every estimator, with parameters that make it quick on some tens of rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from widemargin import (

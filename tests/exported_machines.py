@@ -1,7 +1,5 @@
 """Fitted machines of all kinds, for the tests of what exports make of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

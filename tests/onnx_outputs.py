@@ -1,14 +1,11 @@
 """Outputs of a graph of `to_onnx`, by ONNX Runtime: shared by the tests of exports and of models that are read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 
 def run_onnx(graph: Any, X: Any) -> dict[str, Any]:
-    """Outputs by name."""
     onnxruntime = pytest.importorskip("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -1,7 +1,5 @@
 """The memory plan: shares of a phase add up to the budget at most, all are taken by name, and a plan prints itself."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -126,8 +126,10 @@ TEXT_STEPS = {
 }
 
 
-@pytest.mark.parametrize("machine", [OCASClassifier(), DCSVMClassifier(), BSGDClassifier(random_state=0)], ids=type)
-@pytest.mark.parametrize("step", TEXT_STEPS)
+TEXT_MACHINES = [OCASClassifier(), DCSVMClassifier(), BSGDClassifier(random_state=0), OCASClassifier()]
+
+
+@pytest.mark.parametrize(("step", "machine"), [*zip(TEXT_STEPS, TEXT_MACHINES, strict=True)])
 def test_a_pipeline_that_takes_text_survives(step: str, machine: Any, tmp_path: Path) -> None:
     model = make_pipeline(TEXT_STEPS[step], machine).fit(TEXTS, ["good", "bad"] * 10)
     widemargin.save(model, tmp_path / "m")
@@ -161,8 +163,6 @@ def test_callbacks_are_left_out(tmp_path: Path) -> None:
 
 
 class Foreign(TransformerMixin, BaseEstimator):
-    """A step of the user's own."""
-
     def fit(self, X: Any, y: Any = None) -> "Foreign":
         self.n_features_in_ = X.shape[1]
         return self
@@ -226,9 +226,6 @@ def test_without_skops_the_error_says_what_to_install(tmp_path: Path, monkeypatc
     for call in (lambda: widemargin.save(model, tmp_path / "m"), lambda: widemargin.load(tmp_path / "m")):
         with pytest.raises(ImportError, match="model files need the package skops: pip install skops"):
             call()
-
-
-# --------------------------------------------------------------------------------------------------------------- files
 
 
 @pytest.mark.parametrize(

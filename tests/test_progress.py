@@ -18,8 +18,6 @@ from widemargin._progress import AnyProgress, Progress, SilentProgress, share_ti
 
 
 class Clock:
-    """A clock that goes when it is told to."""
-
     def __init__(self) -> None:
         self.now = 100.0
 
@@ -200,25 +198,18 @@ class TestEstimate:
             progress.stage("refine")
             assert progress.remaining is None
 
-    def test_parts_of_a_stage_have_their_own_work(self, clock: Clock) -> None:
-        with Progress(max_time=600.0) as progress:
-            progress.stage("clusters", total=100.0)
-            clock.now += 2.0
-            progress.advance(20.0)
-            assert progress.remaining == pytest.approx(8.0)
-            assert progress.fraction == pytest.approx(0.2)
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 class TestBar:
-    def test_silent_by_default(self, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-        with Progress() as progress:
-            walk(progress, clock, 20.0)
-        assert capsys.readouterr() == ("", "")
-
-    def test_nothing_before_a_second(self, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-        with Progress(verbose=1) as progress:
-            walk(progress, clock, 0.9)
-        assert capsys.readouterr() == ("", "")
+    def test_silent_by_default_and_in_the_first_second(self, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+        for verbose, seconds in ((0, 20.0), (1, 0.9)):
+            with Progress(verbose=verbose) as progress:
+                walk(progress, clock, seconds)
+            assert capsys.readouterr() == ("", "")
 
     def test_plain_lines_without_a_terminal(self, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
         with Progress(verbose=1, title="solve") as progress:
@@ -232,10 +223,6 @@ class TestBar:
 
     @pytest.mark.slow
     def test_rich_bar_on_a_terminal(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Terminal(io.StringIO):
-            def isatty(self) -> bool:
-                return True
-
         monkeypatch.setattr(sys, "stderr", Terminal())
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("COLUMNS", "140")
@@ -251,10 +238,6 @@ class TestBar:
         assert "round 8" in text
 
     def test_rich_bar_has_its_estimate_within_80_columns(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Terminal(io.StringIO):
-            def isatty(self) -> bool:
-                return True
-
         monkeypatch.setattr(sys, "stderr", Terminal())
         monkeypatch.setenv("TERM", "dumb")
         monkeypatch.setenv("COLUMNS", "80")

@@ -17,7 +17,6 @@ OPTIONS = {"sets": None, "only": [], "quick": False, "again": False, "redraw": F
 
 
 def _measure(name, run, measured):
-    """Two cells of a set."""
     for machine in ("x", "y"):
         if run.wants(machine, set=name, machine=machine):
             measured.append((name, machine))

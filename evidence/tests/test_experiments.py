@@ -29,7 +29,6 @@ LEFT_OUT = ("ocas/large",)  # it has a test of its own
 
 
 def _load_few(monkeypatch):
-    """Every linear set is few patches."""
     X, labels = load_patches(500)
     signs = (2 * labels - 1).astype(np.int8)
     linear = import_module("measuring.linear_problems")

@@ -1,7 +1,5 @@
 """`train` with levels against Algorithm 1 of the paper, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -53,8 +51,8 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
         solved.append(real_join(rows, parts, n, elapsed))
         return solved[-1]
 
-    def refine(solver: Any, whole: Any, beta: Any) -> Any:
-        refined.append(real_refine(solver, whole, beta))
+    def refine(solver: Any, whole: Any, rows: Any, beta: Any) -> Any:
+        refined.append(real_refine(solver, whole, rows, beta))
         return refined[-1]
 
     real_divide, real_join, real_refine = dc_svm.divide, dc_svm.join_results, dc_svm.DualSolver.solve_sharing_memory
@@ -216,7 +214,6 @@ class _StoppingRBF(RBF):
     n_tiles: ClassVar[int] = 0
 
     def fill(self, A: Any, B: Any, out: Any) -> None:
-        """Write the tile."""
         super().fill(A, B, out)
         _StoppingRBF.n_tiles += 1
         if _StoppingRBF.n_tiles == 2:
@@ -225,7 +222,6 @@ class _StoppingRBF(RBF):
 
 @pytest.fixture
 def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Progress]:
-    """The progress of a fit that `_StoppingRBF` stops."""
     with Progress() as progress:
         monkeypatch.setattr(_StoppingRBF, "progress", progress, raising=False)
         monkeypatch.setattr(_StoppingRBF, "n_tiles", 0)

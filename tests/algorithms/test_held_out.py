@@ -1,7 +1,5 @@
 """Held-out decision values of all folds and Cs: as machines trained on each fold by themselves."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 
@@ -20,7 +18,6 @@ from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.kernels.tiles import fill_gram
 from widemargin.solvers.dual.certificate import Limits
-from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS
 from widemargin.solvers.dual.problem import svm_problem
 
 Vector = NDArray[np.float64]
@@ -44,7 +41,6 @@ def shared(
     X: Any,
     y: Any,
     tests: list[NDArray[np.intp]],
-    n_jobs: int = 1,
     max_time: float | None = None,
     memory_budget: int = 2**30,
     *,
@@ -58,7 +54,7 @@ def shared(
         upper[test] = 0.0
         problems = [svm_problem(signs[rows], upper[rows], has_intercept=has_intercept) for rows, signs in machines]
         folds.append(Fold(test, problems, CS))
-    with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
+    with Progress(max_time=max_time) as progress, ThreadTeam(1) as team:
         solver = HeldOutSolver([rows for rows, _ in machines], Limits(tol), memory_budget, progress, team)
         return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds)
 
@@ -75,28 +71,6 @@ def test_values_are_those_of_machines_trained_fold_by_fold(n_classes: int, has_i
         for p, (_, signs) in enumerate(make_machines(y)):
             wanted = held_out_values(K, signs, np.ones(60), test, CS, has_intercept=has_intercept)
             np.testing.assert_allclose(values[:, :, p], wanted, atol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_little_memory_gives_the_same_values(n_classes: int, has_intercept: bool) -> None:
-    n = 2 * WORKING_SET_ROWS
-    X, y = make_data(n, n_classes)
-    tests = np.array_split(np.arange(n), 3)
-    ample = shared(X, y, tests, has_intercept=has_intercept, tol=1e-5)
-    scarce = shared(X, y, tests, has_intercept=has_intercept, tol=1e-5, memory_budget=0)
-    np.testing.assert_allclose(np.concatenate(scarce, 1), np.concatenate(ample, 1), atol=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_values_do_not_depend_on_the_number_of_threads(n_classes: int) -> None:
-    X, y = make_data(700, n_classes)
-    X = X.astype(np.float32)
-    tests = np.array_split(np.arange(700), 5)
-    one, two, three = (shared(X, y, tests, n_jobs=n_jobs, tol=1e-3) for n_jobs in (1, 2, 3))
-    assert all(np.array_equal(a, b) and np.array_equal(a, c) for a, b, c in zip(one, two, three, strict=True))
 
 
 @pytest.mark.parametrize("budget", [0, 2**30])

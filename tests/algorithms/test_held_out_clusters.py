@@ -1,7 +1,5 @@
 """Held-out values of early machines: as those of machines trained cluster by cluster, fold by fold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,16 +51,14 @@ def shared(
     weights: Vector,
     epsilon: float = 0.0,
     chosen: Sequence[int] | None = None,
-    n_jobs: int = 1,
     max_time: float | None = None,
     n_bytes: int = 2**30,
 ) -> list[ClusterValues]:
-    """The values of the folds, of several clusters side by side."""
     counts = [np.bincount(train, minlength=len(weights)) for train, _ in splits]
     folds = [
         Fold(test, problem.duals(weights * count, epsilon), CS) for count, (_, test) in zip(counts, splits, strict=True)
     ]
-    with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
+    with Progress(max_time=max_time) as progress, ThreadTeam(1) as team:
         solver = ClusteredHeldOut(
             clusters, problem.machines, len(weights), Limits(1e-9), MemoryPlan(n_bytes), progress, team
         )
@@ -78,9 +74,7 @@ def assert_same(found: ClusterValues, wanted: Sequence[tuple[Indices, Vector]]) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("has_intercept", [True, False])
-@pytest.mark.parametrize("n_train", [N, 50])
+@pytest.mark.parametrize(("n_train", "has_intercept", "form"), [(N, True, np.asarray), (50, False, sp.csr_array)])
 def test_two_classes(n_train: int, has_intercept: bool, form: Any) -> None:
     X, clusters = make_rows()
     y = (X.sum(axis=1) + np.random.default_rng(2).normal(size=N) > 4.0).astype(np.intp)
@@ -94,7 +88,6 @@ def test_two_classes(n_train: int, has_intercept: bool, form: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("has_intercept", [True, False])
 def test_four_classes_of_which_clusters_lack_some(has_intercept: bool) -> None:
-    """The first cluster has three classes, the second two, the third one."""
     X, clusters = make_rows()
     y = np.random.default_rng(2).integers(0, 3, N)
     y[clusters[1]] = np.where(y[clusters[1]] == 0, 1, 3)
@@ -122,9 +115,7 @@ def test_balanced_class_weights_count_the_training_rows_of_all_clusters(n_classe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("has_intercept", [True, False])
-@pytest.mark.parametrize("epsilon", [0.0, 0.2])
-@pytest.mark.parametrize("n_targets", [2, 3])
+@pytest.mark.parametrize(("n_targets", "epsilon", "has_intercept"), [(2, 0.0, False), (3, 0.2, True)])
 def test_several_targets(n_targets: int, epsilon: float, has_intercept: bool) -> None:
     X, clusters = make_rows()
     rng = np.random.default_rng(2)
@@ -157,18 +148,6 @@ def test_some_of_the_clusters_have_the_values_that_they_have_among_all() -> None
     for one, part in zip(everything, shared(problem, X, clusters, make_folds(), np.ones(N), chosen=[1]), strict=True):
         np.testing.assert_array_equal(part.rows, one.rows[np.isin(one.rows, clusters[1])])
         np.testing.assert_allclose(part.values, one.values[:, np.isin(one.rows, clusters[1])], atol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_bytes", [2**30, 0])
-def test_values_do_not_depend_on_the_number_of_threads(n_bytes: int) -> None:
-    X, clusters = make_rows()
-    y = np.random.default_rng(2).integers(0, 3, N)
-    problem = Classification(y, np.arange(3), True, None, "ovr", False)
-    how = {"n_bytes": n_bytes}
-    one, two = (shared(problem, X, clusters, make_folds(), np.ones(N), n_jobs=n_jobs, **how) for n_jobs in (1, 2))
-    for a, b in zip(one, two, strict=True):
-        np.testing.assert_array_equal(a.values, b.values)
 
 
 @pytest.mark.slow

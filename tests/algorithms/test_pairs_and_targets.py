@@ -37,7 +37,6 @@ def test_groups_have_each_pair_once_and_few_rows(sizes: list[int], most_rows: in
 
 
 def pairs_of_classes(sizes: list[int]) -> tuple[Samples, PairProblems]:
-    """Samples of classes of these sizes, and the problem of each pair of classes."""
     rng = np.random.default_rng(0)
     classes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     X = (rng.standard_normal((len(sizes), 4))[classes] + rng.standard_normal((len(classes), 4))).astype(np.float32)
@@ -45,7 +44,6 @@ def pairs_of_classes(sizes: list[int]) -> tuple[Samples, PairProblems]:
 
 
 def train_pairs(sizes: list[int], n_jobs: int = 1, max_time: float | None = None) -> TrainedMachines:
-    """The machines of all pairs of classes of these sizes, trained together."""
     samples, problems = pairs_of_classes(sizes)
     settings, rng = DCSVMSettings(n_jobs=n_jobs), np.random.default_rng(0)
     with Progress(max_time=max_time) as progress:
@@ -108,28 +106,6 @@ def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.Monkey
     assert sum(n_parts for _, n_parts in shapes) == 66
     assert len(shapes) == 6  # three blocks of classes
     assert max(n for n, _ in shapes) <= 100
-
-
-@pytest.mark.slow
-def test_what_groups_leave_over_goes_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five of six groups take 1 s each and one 5,000 s, far more than its share: 7,000 s are enough for all."""
-    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
-    sizes, clock, solve, n_groups = [10] * 12, 0.0, pairs_and_targets.solve_on_full_matrix, 0
-
-    def take_time(*args: Any) -> Any:
-        nonlocal clock, n_groups
-        n_groups += 1
-        clock += 5000.0 if n_groups == 3 else 1.0
-        return solve(*args)
-
-    whole = train_pairs(sizes)
-    monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(pairs_and_targets, "solve_on_full_matrix", take_time)
-    limited = train_pairs(sizes, max_time=7000.0)
-    assert n_groups == 7  # the third was cut short, and went on when the three after it were done
-    for ours, expected in zip(limited, whole, strict=True):
-        assert ours.result.converged
-        np.testing.assert_allclose(ours.result.beta, expected.result.beta, atol=1e-6)
 
 
 def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -> TrainedMachines:

@@ -1,7 +1,5 @@
 """The loop of relevance against its naive twin, and what stops it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -24,7 +24,6 @@ seeds = st.integers(0, 10**6)
 
 
 def problem(seed: int, n: int = 60, d: int = 3) -> tuple[Vector, Vector]:
-    """Two overlapping classes."""
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     return rng.normal(size=(n, d)) + 0.7 * y[:, None], y

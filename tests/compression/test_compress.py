@@ -1,7 +1,5 @@
 """compress: fitted kernel machines, ours and scikit-learn's, predicted at a fraction of the cost."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from dataclasses import replace
@@ -200,14 +198,6 @@ def test_the_model_and_its_values_depend_on_no_thread_and_no_other_row() -> None
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).decision_function(rows), values)
 
 
-@pytest.mark.slow
-def test_ovo_keeps_its_shape() -> None:
-    model = SVC(C=100, gamma=0.5, decision_function_shape="ovo").fit(X[TRAIN], FOUR[TRAIN])
-    fast = compress(model, X[TRAIN], random_state=0)
-    assert fast.decision_function(X).shape == (1200, 6)
-    assert fast.report_.learnt == "decision values"
-
-
 def test_few_rows_and_none() -> None:
     model = SVC(gamma=0.5).fit(X[:20], BINARY[:20])
     fast = compress(model, X[:20], random_state=0)
@@ -280,19 +270,6 @@ def test_a_small_cost_has_no_room_for_many_leaves(cost: int) -> None:
     rows, blob = make_blobs(1000, n_features=40, centers=40, random_state=0)[:2]
     model = SVC(C=10, gamma=0.01).fit(rows, np.random.default_rng(1).integers(2, size=40)[blob])
     assert compress(model, rows, prediction_cost=cost, random_state=0).report_.cost_after <= 1.2 * cost
-
-
-@pytest.mark.slow
-def test_the_best_leaves_are_tried_with_every_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[search._Candidate] = []
-    train = search.Compression._train
-    monkeypatch.setattr(search.Compression, "_train", lambda *a: tried.append(train(*a)) or tried[-1])
-    model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
-    compress(model, X[TRAIN], prediction_cost=6, random_state=0)
-    plans = [one.plan for one in tried]
-    assert len(set(plans)) == len(plans)  # none twice
-    best = max((one for one in tried if one.plan.learnt == "decision values"), key=lambda one: one.merit).plan
-    assert {plan.gamma for plan in plans if plan._replace(gamma=best.gamma) == best} == {0.5, 2.0, 8.0}
 
 
 def test_same_seed_same_model() -> None:

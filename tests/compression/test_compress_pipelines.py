@@ -1,7 +1,5 @@
 """What users compress: pipelines with tables of numbers and categories, and searches."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from importlib import import_module

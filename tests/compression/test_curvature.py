@@ -1,7 +1,5 @@
 """Principal curvatures against differences of the expansion, and squares along them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Repeated rows with shifts, against a dense copy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

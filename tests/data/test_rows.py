@@ -1,7 +1,5 @@
 """Columns without values: left out, and put back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

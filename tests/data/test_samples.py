@@ -1,15 +1,11 @@
 """Batches of samples of every kind against dense NumPy arrays."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import kernels as naive
@@ -26,8 +22,6 @@ from widemargin.data.samples import (
 )
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-TOLERANCE = {SINGLE: 1e-5, DOUBLE: 1e-12}
-quick = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 def sparse_matrix(rng: np.random.Generator, n: int, d: int, dtype: np.dtype, *, index: type = np.int32) -> sp.csr_array:
@@ -46,48 +40,6 @@ def inner(A: Samples, B: Samples) -> NDArray[np.floating]:
     out = np.full((len(A), len(B)), np.nan, A.dtype)
     A.inner(B, out)
     return out
-
-
-@pytest.mark.slow
-@quick
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(1, 9),
-    d=st.integers(1, 7),
-    is_sparse=st.booleans(),
-    dtype=st.sampled_from([SINGLE, DOUBLE]),
-    index=st.sampled_from([np.int32, np.int64]),
-)
-def test_batches_have_the_inner_products_and_norms_of_their_rows(
-    seed: int, n: int, d: int, is_sparse: bool, dtype: np.dtype, index: type
-) -> None:
-    rng = np.random.default_rng(seed)
-    X = sparse_matrix(rng, n, d, dtype, index=index) if is_sparse else rng.normal(size=(n, d)).astype(dtype)
-    dense = np.asarray(X.toarray() if is_sparse else X, DOUBLE)
-    samples = make_samples(X, "products")
-    assert isinstance(samples, SparseSamples if is_sparse else DenseSamples)
-    assert len(samples) == n
-    assert samples.dtype == samples.precision == dtype
-    truth = naive.linear(dense, dense)
-    np.testing.assert_allclose(inner(samples, samples), truth, rtol=TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
-    np.testing.assert_allclose(samples.squares, truth.diagonal(), rtol=1e-5)
-    assert samples.squares.dtype == DOUBLE
-
-    some, part = rng.integers(0, n, size=4), slice(n // 3, n)
-    for rows in (some, part):
-        batch = samples.take(rows)
-        np.testing.assert_allclose(batch.toarray(), dense[rows], rtol=1e-6, atol=1e-6)
-        np.testing.assert_array_equal(batch.squares, samples.squares[rows])
-        np.testing.assert_allclose(inner(batch, samples), truth[rows], rtol=1e-4, atol=10 * TOLERANCE[dtype])
-    subset = SampleSubset(samples, some)
-    assert len(subset) == 4
-    assert subset.dtype == subset.precision == dtype
-    assert subset.nbytes == samples.nbytes
-    np.testing.assert_array_equal(subset.squares, samples.squares[some])
-    np.testing.assert_array_equal(subset.toarray(), samples.take(some).toarray())
-    np.testing.assert_array_equal(
-        inner(subset, subset.take(slice(1, 3))), inner(samples.take(some), samples.take(some[1:3]))
-    )
 
 
 def test_sparse_samples_are_pickled_as_their_rows() -> None:
@@ -118,7 +70,6 @@ def test_the_callers_sparse_matrix_is_left_as_it_was() -> None:
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_views_of_sparse_rows(index: type) -> None:
-    """Slices of slices, and gathered rows of a slice."""
     X = sparse_matrix(np.random.default_rng(0), 30, 7, DOUBLE)
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     samples = make_samples(X)

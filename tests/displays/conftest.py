@@ -8,7 +8,6 @@ import pytest
 
 @pytest.fixture
 def plt() -> Iterator[Any]:
-    """Matplotlib without a screen; every figure is closed afterwards."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot

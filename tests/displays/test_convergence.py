@@ -1,6 +1,5 @@
 """ConvergenceDisplay: curves of the history's columns, shared axes, error messages."""
 
-import subprocess
 import sys
 from typing import Any
 
@@ -122,12 +121,7 @@ def test_a_history_without_its_columns_is_refused() -> None:
         ConvergenceDisplay([], [])
 
 
-@pytest.mark.slow
-def test_without_matplotlib_the_error_names_it() -> None:
-    code = (
-        "import sys; sys.modules['matplotlib'] = None; from widemargin import ConvergenceDisplay\n"
-        "try: ConvergenceDisplay([1.0], [2.0]).plot()\n"
-        "except ImportError as error: print(error)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert run.stdout == "ConvergenceDisplay needs matplotlib: pip install matplotlib\n"
+def test_without_matplotlib_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="ConvergenceDisplay needs matplotlib: pip install matplotlib"):
+        ConvergenceDisplay([1.0], [2.0]).plot()

@@ -1,7 +1,5 @@
 """Displays of searches: what is drawn is the means of the scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons, make_regression

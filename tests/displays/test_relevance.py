@@ -1,7 +1,5 @@
 """RelevanceDisplay: the bars are what was learned, in descending order, with the columns' names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,6 @@ pytestmark = pytest.mark.usefixtures("plt")
 
 
 def labels(display: RelevanceDisplay) -> list[str]:
-    """The names of the columns, from the top."""
     return [label.get_text() for label in display.ax_.get_yticklabels()][::-1]
 
 

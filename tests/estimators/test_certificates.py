@@ -1,7 +1,5 @@
 """What `converged_`, `dual_gap_` and `relative_gap_` promise, and that fits at the ends of float64 end."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from typing import Any
@@ -18,7 +16,6 @@ SECONDS = 20.0  # what each of these fits takes at most, on a busy machine; most
 
 
 def noisy(n: int, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels of which about a third are noise: no separable problem."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
@@ -51,11 +48,9 @@ def test_singular_kernels_with_large_C_converge(n: int, dtype: Any, n_levels: An
     assert model.n_iter_ < 1000
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("n_levels", ["auto", 1])
+@pytest.mark.parametrize(("n_levels", "fit_intercept"), [("auto", True), (1, False)])
 @pytest.mark.parametrize("case", ["constant", "large", "small", "weights", "one weight", "linear weights"])
 def test_fits_end_where_precision_ends(case: str, n_levels: Any, fit_intercept: bool) -> None:
-    """With a warning, or converged."""
     X, y = noisy(40)
     weights, kernel = None, "linear"
     if case == "constant":
@@ -144,9 +139,7 @@ def test_no_bound_is_claimed_for_kernels_that_have_none(kernel: dict[str, Any], 
         DCSVMClassifier(C=100.0, max_iter=1, **kernel).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "scale"), [(np.float64, 1e-155), (np.float64, 1e-160), (np.float32, 1e-20), (np.float32, 1e-42)]
-)
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 1e-155), (np.float32, 1e-42)])
 @pytest.mark.parametrize("make", [DCSVMClassifier, DCPredClassifier, DCPredRegressor])
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_products_that_underflow_are_refused(make: Any, kernel: str, dtype: Any, scale: float) -> None:

@@ -1,7 +1,5 @@
 """scikit-learn's checks: of one configuration of each estimator; the other configurations are slow tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

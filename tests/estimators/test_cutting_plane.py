@@ -1,7 +1,5 @@
 """`cutting_plane`: risks that are given as functions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

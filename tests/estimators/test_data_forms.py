@@ -1,7 +1,5 @@
 """Rows and labels in the forms that files and frames give: fields of records, other byte orders, dask, gaps, bytes."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -32,9 +30,6 @@ Y = (X[:, 0] > 0).astype(int)
 def answer(model: Any, rows: Any) -> NDArray[Any]:
     method = next(name for name in ("decision_function", "transform", "predict") if hasattr(model, name))
     return np.asarray(getattr(model, method)(rows))
-
-
-# --------------------------------------------------------------------------------------------------------------- rows
 
 
 def field_of_records(dtype: str) -> NDArray[Any]:
@@ -98,8 +93,6 @@ def test_a_dask_collection_without_rows_is_refused() -> None:
         with pytest.raises(ValueError, match=r"X must have rows, got none: shape \(0, 2\)"):
             fit(frame[frame.a > 99], np.zeros(0))
 
-
-# ------------------------------------------------------------------------------------------------------------- labels
 
 TEXT = np.where(Y, "yes", "no")
 DATES = np.where(Y, np.datetime64("2026-01-01"), np.datetime64("2025-01-01"))

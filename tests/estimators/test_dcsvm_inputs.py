@@ -1,7 +1,5 @@
 """`DCSVMClassifier` on every form of input: dense, sparse, single, double; built-in kernels and the user's own."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -17,25 +15,19 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def machine(**options: Any) -> DCSVMClassifier:
-    """Return an unfitted machine whose answer is determined to about 1e-5."""
     return DCSVMClassifier(**({"C": 2.0, "gamma": 0.2, "tol": 1e-6} | options))
 
 
-SPARSE = [(sp.csr_array, kernel) for kernel in ("rbf", "laplacian", "poly", "linear")]
-SPARSE += [(form, "rbf") for form in (sp.csr_matrix, sp.csc_array, sp.coo_matrix)]
-
-
-@pytest.mark.parametrize(("form", "kernel"), SPARSE)
-def test_sparse_rows_give_the_dense_machine(form: Any, kernel: str, four: Data) -> None:
-    X, y = four
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+def test_sparse_rows_give_the_dense_machine(kernel: str, four: Data) -> None:
+    (X, y), rows = four, sp.csr_array(four[0])
     dense = machine(kernel=kernel, fit_intercept=True).fit(X, y)
-    sparse = machine(kernel=kernel, fit_intercept=True).fit(form(X), y)
+    sparse = machine(kernel=kernel, fit_intercept=True).fit(rows, y)
     assert sp.issparse(sparse.support_vectors_)
     f = dense.decision_function(X)
-    np.testing.assert_allclose(sparse.decision_function(form(X)), f, atol=1e-4)
-    np.testing.assert_allclose(sparse.decision_function(X), f, atol=1e-4)
-    np.testing.assert_allclose(dense.decision_function(form(X)), f, atol=1e-4)
-    np.testing.assert_array_equal(sparse.predict(form(X[:1])), dense.predict(X[:1]))
+    for model, given in ((sparse, rows), (sparse, X), (dense, rows)):
+        np.testing.assert_allclose(model.decision_function(given), f, atol=1e-4)
+    np.testing.assert_array_equal(sparse.predict(rows[:1]), dense.predict(X[:1]))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -67,8 +59,6 @@ def test_empty_rows_and_constant_columns() -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ kernels
-
 BUILT_IN = {
     "rbf": (rbf_kernel, {"gamma": 0.2}),
     "laplacian": (laplacian_kernel, {"gamma": 0.2}),
@@ -78,13 +68,12 @@ BUILT_IN = {
 }
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("kernel", BUILT_IN)
-def test_precomputed_and_callable_are_the_built_in(kernel: str, fit_intercept: bool, four: Data) -> None:
+def test_precomputed_and_callable_are_the_built_in(kernel: str, four: Data) -> None:
     X, y = four
     train, test, labels = X[:160], X[160:], y[:160]
     function, options = BUILT_IN[kernel]
-    shared: dict[str, Any] = {"C": 0.5, "tol": 1e-6, "fit_intercept": fit_intercept}
+    shared: dict[str, Any] = {"C": 0.5, "tol": 1e-6, "fit_intercept": True}
     built_in = DCSVMClassifier(kernel=kernel, **shared, **options).fit(train, labels)
     called = DCSVMClassifier(kernel=lambda A, B: function(A, B, **options), **shared).fit(train, labels)
     given = DCSVMClassifier(kernel="precomputed", **shared).fit(function(train, train, **options), labels)

@@ -1,7 +1,5 @@
 """`decision_gradient` against differences of decision values, of every estimator and kernel that has it."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

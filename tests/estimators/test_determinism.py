@@ -1,7 +1,5 @@
 """The same seed gives the same machine, bit for bit, whatever the number of threads and whoever else is fitting."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,13 +14,11 @@ from widemargin.datasets import load_patches
 
 
 def assert_identical(a: DCSVMClassifier, b: DCSVMClassifier) -> None:
-    """Check every number of two models for equality, not closeness."""
     for name in ("support_", "dual_coef_", "intercept_", "n_support_", "objective_", "dual_gap_", "n_iter_"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
 def patches(n: int, task: str = "photo") -> Any:
-    """Return patches, enough for several blocks and working sets."""
     return load_patches(n, 5, random_state=1, task=task)[:2]
 
 
@@ -79,7 +75,6 @@ def test_inside_a_joblib_worker(backend: str) -> None:
     ("kind", "memory_budget"), [(DCPredClassifier, "20MB"), (DCPredClassifier, "90MB"), (DCPredRegressor, "60MB")]
 )
 def test_number_of_threads_does_not_matter_where_memory_is_short(kind: Any, memory_budget: str) -> None:
-    """Nor for the least memory that is asked for."""
     X, y = patches(6000)
     X = X.astype(np.float64)
 

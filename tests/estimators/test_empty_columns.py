@@ -1,7 +1,5 @@
 """Sparse rows of very many columns, most without values: these cost nothing, or an error says what they would."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -8,7 +8,6 @@ from widemargin.data.rows import find_equal_rows
 
 
 def contradictory(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """n rows of five distinct points, whose labels contradict each other."""
     rng = np.random.default_rng(0)
     point = rng.integers(0, 5, n)
     y = (rng.random(n) < np.array([0.2, 0.4, 0.45, 0.6, 0.9])[point]).astype(int)

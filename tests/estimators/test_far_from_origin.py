@@ -1,7 +1,5 @@
 """Rows far from the origin, such as years, metres and seconds of an epoch: fits and predictions keep their digits."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -32,9 +30,10 @@ def far_rows(offset: float, dtype: str, n: int = 300, seed: int = 0) -> tuple[An
     return X, np.where(X[:, 0] > offset, 1, -1), X.astype(np.float64) - offset
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n", [300, 600])
-@pytest.mark.parametrize(("offset", "dtype"), [(1e4, "float32"), (1e7, "float64"), (1e8, "float64")])
+@pytest.mark.parametrize(
+    ("form", "n", "offset", "dtype"),
+    [("dense", 300, 1e4, "float32"), ("csr", 600, 1e7, "float64"), ("dense", 300, 1e8, "float64")],
+)
 def test_a_linear_machine_is_that_of_centred_rows(form: str, n: int, offset: float, dtype: str) -> None:
     X, y, centred = far_rows(offset, dtype, n)
     model = DCSVMClassifier(kernel="linear").fit(FORMS[form](X), y)
@@ -97,8 +96,7 @@ def own_objective(model: Any, X: Any, labels: Any, C: float) -> float:
     return float(0.5 * np.sum(W**2) + C * np.sum(np.maximum(0.0, 1.0 - signs * f)))
 
 
-@pytest.mark.parametrize("C", [1.0, 1e3])
-@pytest.mark.parametrize("offset", [1e5, 1e7])
+@pytest.mark.parametrize(("C", "offset"), [(1.0, 1e7), (1e3, 1e5)])
 def test_the_objective_of_a_linear_machine_is_its_own(offset: float, C: float) -> None:
     X, _, centred = far_rows(offset, "float64", 200, seed=1)
     y = np.where(centred[:, 0] + 0.5 * np.random.default_rng(2).normal(size=200) > 0, 1, -1)
@@ -111,8 +109,7 @@ def test_the_objective_of_a_linear_machine_is_its_own(offset: float, C: float) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("form", "n_classes"), [("dense", 2), ("csr", 3)])
 def test_a_wide_linear_machine_is_that_of_centred_rows(form: str, n_classes: int) -> None:
     centred = np.round(np.random.default_rng(0).normal(size=(300, 1100)), 3)
     y = np.digitize(centred[:, 0], [0.0] if n_classes == 2 else [-0.5, 0.5])
@@ -189,8 +186,9 @@ def test_rows_too_far_from_the_origin_are_warned_of(model: Any, offset: float, f
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("options", [{}, {"kernel": "laplacian", "maintenance": "removal"}], ids=["rbf", "laplacian"])
+@pytest.mark.parametrize(
+    ("options", "dtype"), [({}, np.float32), ({"kernel": "laplacian", "maintenance": "removal"}, np.float64)]
+)
 def test_a_row_far_from_all_support_vectors_has_value_zero(options: Any, dtype: Any, form: str) -> None:
     """Its kernel values are 0 in float32 too, not the least normal number: the label is that of ONNX and of float64."""
     rng = np.random.default_rng(0)

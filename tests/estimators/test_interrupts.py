@@ -1,7 +1,5 @@
 """The first Ctrl-C: the best so far and a warning, whatever runs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -56,7 +54,6 @@ def interrupt() -> None:
 
 
 def stopped(call: Callable[[], Any]) -> tuple[Any, str]:
-    """What the call returns, and its only ConvergenceWarning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()
@@ -66,7 +63,6 @@ def stopped(call: Callable[[], Any]) -> tuple[Any, str]:
 
 @pytest.fixture
 def interrupted_before(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], None]:
-    """Send Ctrl-C before the first call of a function."""
 
     def patch(module: Any, name: str) -> None:
         original, calls = getattr(module, name), iter([interrupt])

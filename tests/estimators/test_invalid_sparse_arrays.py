@@ -3,8 +3,6 @@
 SciPy and compiled loops read and write wherever such indices say. Without the check these tests end the process.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache, partial
@@ -30,91 +28,36 @@ def valid(kind: type = sp.csr_array, width: type = np.int32) -> Any:
     return X
 
 
-def with_index(value: int, kind: type = sp.csr_array, width: type = np.int32) -> Any:
-    X = valid(kind, width)
-    X.indices[57] = value
-    return X
-
-
-def with_pointer(where: int, value: int) -> Any:
-    X = valid()
-    X.indptr[where] = value
-    return X
-
-
-def shortened(name: str) -> Any:
-    X = valid()
-    setattr(X, name, getattr(X, name)[:5].copy())
-    return X
-
-
-def narrowed(*shape: int) -> Any:
-    X = valid()
-    X._shape = shape
-    return X
-
-
-def coordinates(axis: int, value: int) -> Any:
-    X = valid(sp.coo_array)
-    X.coords[axis][57] = value
-    return X
-
-
-def lists(value: int) -> Any:
-    X = valid(sp.lil_array)
-    X.rows[7] = [value] * len(X.rows[7])
-    return X
-
-
-def too_few_diagonals() -> Any:
-    X = sp.dia_array((np.ones((3, D)), [0, 1, -2]), shape=(N, D))
-    X.offsets = X.offsets[:1].copy()
-    return X
-
-
-def far_keys() -> Any:
-    X = valid(sp.dok_array)
-    X._dict[FAR, 3] = 1.0
-    return X
-
-
-def uneven_lists() -> Any:
-    X = valid(sp.lil_array)
-    X.data[7] = X.data[7] * 1000
-    return X
-
-
-INVALID: dict[str, Callable[[], Any]] = {
-    "every index far beyond": lambda: sp.csr_array(
-        (np.ones(N), np.full(N, FAR, np.int32), np.arange(N + 1)), shape=(N, D)
-    ),
-    "index far beyond": lambda: with_index(FAR),
-    "index of 64 bits": lambda: with_index(2**40, width=np.int64),
-    "index = n_features": lambda: with_index(D),
-    "negative index": lambda: with_index(-1),
-    "a matrix": lambda: with_index(FAR, sp.csr_matrix),
-    "csc": lambda: with_index(FAR, sp.csc_array),
-    "csc, negative": lambda: with_index(-5, sp.csc_array),
-    "bsr": lambda: with_index(FAR, sp.bsr_array),
-    "falling indptr": lambda: with_pointer(50, 0),
-    "negative indptr": lambda: with_pointer(50, -FAR),
-    "indptr far beyond": lambda: with_pointer(50, FAR),
-    "last indptr beyond": lambda: with_pointer(N, FAR),
-    "first indptr negative": lambda: with_pointer(0, -FAR),
-    "first indptr positive": lambda: with_pointer(0, 1),
-    "short data": lambda: shortened("data"),
-    "short indices": lambda: shortened("indices"),
-    "short indptr": lambda: shortened("indptr"),
-    "narrowed": lambda: narrowed(N, 3),
-    "more rows": lambda: narrowed(10 * N, D),
-    "fewer rows": lambda: narrowed(N - 1, D),
-    "coo row": lambda: coordinates(0, FAR),
-    "coo column": lambda: coordinates(1, FAR),
-    "coo negative": lambda: coordinates(0, -FAR),
-    "lil": lambda: lists(FAR),
-    "lil, uneven": uneven_lists,
-    "dia": too_few_diagonals,
-    "dok": far_keys,
+# What is wrong, the format, and how an array of it becomes so.
+INVALID: dict[str, tuple[type, Callable[[Any], object]]] = {
+    "every index far beyond": (sp.csr_array, lambda X: X.indices.fill(FAR)),
+    "index far beyond": (sp.csr_array, lambda X: X.indices.put(57, FAR)),
+    "index of 64 bits": (sp.csr_array, lambda X: X.indices.put(57, 2**40)),
+    "index = n_features": (sp.csr_array, lambda X: X.indices.put(57, D)),
+    "negative index": (sp.csr_array, lambda X: X.indices.put(57, -1)),
+    "a matrix": (sp.csr_matrix, lambda X: X.indices.put(57, FAR)),
+    "csc": (sp.csc_array, lambda X: X.indices.put(57, FAR)),
+    "csc, negative": (sp.csc_array, lambda X: X.indices.put(57, -5)),
+    "bsr": (sp.bsr_array, lambda X: X.indices.put(57, FAR)),
+    "falling indptr": (sp.csr_array, lambda X: X.indptr.put(50, 0)),
+    "negative indptr": (sp.csr_array, lambda X: X.indptr.put(50, -FAR)),
+    "indptr far beyond": (sp.csr_array, lambda X: X.indptr.put(50, FAR)),
+    "last indptr beyond": (sp.csr_array, lambda X: X.indptr.put(N, FAR)),
+    "first indptr negative": (sp.csr_array, lambda X: X.indptr.put(0, -FAR)),
+    "first indptr positive": (sp.csr_array, lambda X: X.indptr.put(0, 1)),
+    "short data": (sp.csr_array, lambda X: vars(X).update(data=X.data[:5].copy())),
+    "short indices": (sp.csr_array, lambda X: vars(X).update(indices=X.indices[:5].copy())),
+    "short indptr": (sp.csr_array, lambda X: vars(X).update(indptr=X.indptr[:5].copy())),
+    "narrowed": (sp.csr_array, lambda X: vars(X).update(_shape=(N, 3))),
+    "more rows": (sp.csr_array, lambda X: vars(X).update(_shape=(10 * N, D))),
+    "fewer rows": (sp.csr_array, lambda X: vars(X).update(_shape=(N - 1, D))),
+    "coo row": (sp.coo_array, lambda X: X.coords[0].put(57, FAR)),
+    "coo column": (sp.coo_array, lambda X: X.coords[1].put(57, FAR)),
+    "coo negative": (sp.coo_array, lambda X: X.coords[0].put(57, -FAR)),
+    "lil": (sp.lil_array, lambda X: X.rows.__setitem__(7, [FAR] * len(X.rows[7]))),
+    "lil, uneven": (sp.lil_array, lambda X: X.data.__setitem__(7, X.data[7] * 1000)),
+    "dia": (sp.dia_array, lambda X: vars(X).update(offsets=X.offsets[:1].copy())),
+    "dok": (sp.dok_array, lambda X: X._dict.update({(FAR, 3): 1.0})),
 }
 
 
@@ -125,8 +68,9 @@ def fitted(kind: type) -> Any:
 
 def refuse_all(*calls: Callable[..., Any], with_labels: bool = True) -> None:
     """Every call refuses every array; the pytest report of a failure has its name."""
-    for name, make in INVALID.items():
-        X = make()
+    for name, (kind, spoil) in INVALID.items():
+        X = valid(kind, np.int64 if "64 bits" in name else np.int32)
+        spoil(X)
         more = (np.arange(X.shape[0]) % 2,) if with_labels else ()
         for call in calls:
             with pytest.raises(ValueError) as caught:  # noqa: PT011

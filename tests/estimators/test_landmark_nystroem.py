@@ -87,16 +87,14 @@ def test_error_is_below_that_of_scikit_learn(kernel, m, digits) -> None:
     assert max(ours) < min(theirs)
 
 
-@pytest.mark.parametrize(("kernel", "pseudo"), RULES)
+@pytest.mark.parametrize(("kernel", "pseudo"), [*RULES[:3], ("poly", "polynomial")])
 def test_pseudo_landmarks_reduce_the_error(kernel, pseudo, digits) -> None:
     """On the rows that the matrix is estimated on they cannot do otherwise, the kernel being positive semidefinite."""
     X, options = digits[:120], {"kernel": kernel, "random_state": 0, **KERNELS[kernel]}
     K = gram(X, kernel)
     plain = relative_error(K, LandmarkNystroem(10, **options).fit_transform(X))
     more = LandmarkNystroem(10, n_pseudo_landmarks=30, pseudo=pseudo, **options).fit_transform(X)
-    assert relative_error(K, more) < plain + 1e-9
-    if kernel not in ("linear", "sigmoid"):
-        assert relative_error(K, more) < 0.95 * plain
+    assert relative_error(K, more) < 0.95 * plain
 
 
 def test_weights_draw_the_landmarks(digits) -> None:
@@ -109,8 +107,9 @@ def test_weights_draw_the_landmarks(digits) -> None:
     assert errors[1] < 0.9 * errors[0]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("kernel", "pseudo"), RULES)
+@pytest.mark.parametrize(
+    ("kernel", "pseudo", "dtype"), [(*RULES[0], np.float32), *((*rule, np.float64) for rule in RULES)]
+)
 def test_sparse_rows_and_threads_give_the_same(kernel, pseudo, dtype, digits) -> None:
     X = digits[:120].astype(dtype)
     options = {"kernel": kernel, "pseudo": pseudo, "n_pseudo_landmarks": 8, "random_state": 0, **KERNELS[kernel]}
@@ -287,8 +286,6 @@ def test_bad_parameters_are_named_and_change_nothing(options, message, digits) -
     assert model.landmarks_ is before
 
 
-# ---------------------------------------------------------------------------------------------------- other kernels
-
 FUNCTIONS = {"cosine": {}, "chi2": {"gamma": 0.1}, "additive_chi2": {}, "polynomial": {"gamma": 0.1, "degree": 2}}
 
 
@@ -308,8 +305,9 @@ def test_scikit_learns_kernels_and_callables(kernel, digits) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:n_landmarks=")
-@pytest.mark.parametrize("landmarks", ["kmeans", "uniform", "rpcholesky"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("landmarks", "dtype"), [("kmeans", np.float32), ("uniform", np.float64), ("rpcholesky", np.float32)]
+)
 def test_a_kernel_matrix(dtype, landmarks, digits) -> None:
     X = digits[:300]
     K, weights = gram(X[:200], "rbf").astype(dtype), (np.arange(200) % 4 > 0) * 1.0

@@ -161,8 +161,6 @@ def test_partial_fit_on_blocks_is_that_on_the_rows() -> None:
     np.testing.assert_array_equal(blocks.decision_function(X), whole.decision_function(X))
 
 
-# ------------------------------------------------------------------------------- what is computed into memory
-
 FRAME = pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
 SERIES = pd.Series(LABELS)
 

@@ -1,7 +1,5 @@
 """A memory budget that a fit cannot keep is refused at the start, with the least that it can keep."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,7 +29,6 @@ def problem(n: int = 6000, d: int = 30) -> tuple[Any, Any]:
 
 
 def least_of(call: Any, *args: Any) -> int:
-    """The least budget that the refusal names."""
     with pytest.raises(ValueError, match=r"memory_budget must be at least \d+ bytes for .*, got \d+$") as refusal:
         call(*args)
     return int(str(refusal.value).split()[5])

@@ -1,7 +1,5 @@
 """DCSVMClassifier with levels: the same optimum by any way, and early machines that are what they claim to be."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from dataclasses import replace
@@ -26,13 +24,11 @@ EARLY: dict[str, Any] = PATCHES | {"n_levels": 2, "stop_level": 2}
 
 
 def dual(model: DCSVMClassifier) -> float:
-    """The dual value that the model claims."""
     return model.objective_ - model.dual_gap_
 
 
 @pytest.fixture(scope="module")
 def patches() -> Data:
-    """1500 patches of two photographs."""
     return load_patches(1500, 5, random_state=0)[:2]
 
 
@@ -40,9 +36,6 @@ def patches() -> Data:
 def early(patches: Data) -> DCSVMClassifier:
     """An early machine of about 16 clusters; not to be changed."""
     return DCSVMClassifier(**EARLY, partition="kernel").fit(*patches)
-
-
-# ----------------------------------------------------------------------------------------------------- the same optimum
 
 
 @pytest.mark.slow
@@ -65,7 +58,6 @@ FORMS = ["weights", "class weights", "csr", "csr float32", "poly", "laplacian", 
 
 
 def own_kernel(A: Any, B: Any) -> Any:
-    """A user's kernel."""
     return rbf_kernel(A, B, gamma=0.2)
 
 
@@ -119,9 +111,6 @@ def test_levels_are_reported(patches: Data) -> None:
         assert 1 <= level["n_clusters"] <= 2.5 * 4 ** level["level"]
         assert 0 < level["lower_bound"] <= level["objective"]
     assert DCSVMClassifier(**PATCHES, n_levels=0).fit(X, y).levels_ == []
-
-
-# ------------------------------------------------------------------------------------------------------- early machines
 
 
 @pytest.mark.slow

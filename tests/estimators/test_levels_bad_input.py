@@ -1,7 +1,5 @@
 """Levels on data that cannot be divided well: each works or gets a clear error, none hangs."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -74,10 +72,9 @@ def test_two_rows() -> None:
         assert fit([[0.0], [1.0]], [0, 1], stop_level=stop_level).score([[0.0], [1.0]], [0, 1]) == 1.0
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(("distinct", "fit_intercept"), [(1, False), (3, True)])
 @pytest.mark.parametrize("stop_level", [0, 1, 2])
 @pytest.mark.parametrize("partition", PARTITIONS)
-@pytest.mark.parametrize("distinct", [1, 3])
 def test_copies_of_one_or_a_few_points(distinct: int, partition: str, stop_level: int, fit_intercept: bool) -> None:
     X = np.repeat(np.random.default_rng(0).normal(size=(distinct, 2)), 60 // distinct, axis=0)
     y = np.arange(60) % 2

@@ -1,7 +1,5 @@
 """What all linear machines share: forms of X, dask, weights, paths of C, warm starts, and fits that are stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +34,6 @@ EVERY = pytest.mark.parametrize("name", MACHINES)
 
 
 def machine(name: str, **options: Any) -> tuple[Any, Any]:
-    """An unfitted machine, and its y."""
     model, y = MACHINES[name]
     return clone(model).set_params(**{"tol": 1e-4 if name == "ranking" else 1e-6, **options}), y
 

@@ -1,7 +1,5 @@
 """X and y whose squares overflow or underflow are named, and NumPy warns of nothing; others are as scaled data are."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -37,18 +37,9 @@ def test_votes_of_many_classes_take_memory_of_their_values_alone() -> None:
 
 
 def rows_of_classes(k: int) -> tuple[Matrix, Labels]:
-    """Three rows of each of k classes."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(k), 3)
     return rng.standard_normal((k, 20))[y] + 0.3 * rng.standard_normal((3 * k, 20)), y
-
-
-@pytest.mark.slow
-def test_hundred_classes_of_three_rows() -> None:
-    X, y = rows_of_classes(100)
-    model = DCSVMClassifier().fit(X, y)
-    assert model.converged_
-    assert model.score(X, y) == 1.0
 
 
 @pytest.mark.slow

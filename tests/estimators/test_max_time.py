@@ -1,7 +1,5 @@
 """No time at all: every estimator returns the cheapest model there is, with its gap and a warning."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from typing import Any
@@ -26,7 +24,6 @@ CLASSIFIERS: list[Any] = [
 
 
 def problem(n_classes: int, n: int = 6000) -> tuple[Any, Any]:
-    """Rows of which most are of the first class."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 5))
     edges = np.quantile(X[:, 0], np.linspace(0.6, 1, n_classes, endpoint=False))
@@ -34,7 +31,6 @@ def problem(n_classes: int, n: int = 6000) -> tuple[Any, Any]:
 
 
 def fit_without_time(model: Any, X: Any, y: Any) -> Any:
-    """Fit, and insist on one warning that names max_time."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.set_params(max_time=0).fit(X, y)

@@ -4,8 +4,6 @@ The peak is measured in a process of its own, with the data loaded: what librari
 data hold is not the fit's doing, nor is memory that was given back: glibc is told to hand on every large array at once.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -100,7 +98,6 @@ def allowed(budget: int, result: dict[str, Any]) -> float:
 
 
 def assert_same_model(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """Check that a small budget has cost time and nothing else."""
     assert a["converged"]
     assert b["converged"]
     assert a["dual"] == pytest.approx(b["dual"], rel=1e-5)

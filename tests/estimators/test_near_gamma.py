@@ -1,7 +1,5 @@
 """gamma="near" of one-class machines: what it is, of which rows, and that it finds what lies between them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Linear machines of other losses than the hinge: the optima of LIBLINEAR and scikit-learn, forms of input, errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,14 +16,14 @@ SMOOTH = ["squared_hinge", "logistic"]
 
 
 def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str, **parameters: float) -> float:
-    """The primal objective of a fitted linear machine of one function."""
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **parameters))
 
 
-@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("acceleration", ["auto", None])
+@pytest.mark.parametrize(
+    ("C", "fit_intercept", "acceleration"),
+    [(1e-2, False, "auto"), (1e-2, True, "auto"), (100.0, True, "auto"), (100.0, True, None)],
+)
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_as_liblinear(binary: Data, loss: str, C: float, fit_intercept: bool, acceleration: str | None) -> None:
     X, y = binary

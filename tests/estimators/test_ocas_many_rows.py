@@ -1,7 +1,5 @@
 """Many rows: a start from a sample, and rounds on the active rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -26,12 +24,10 @@ def many() -> Data:
 
 
 def without_accelerations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch accelerations off."""
     monkeypatch.setattr(ocas, "choose_accelerations", lambda X, losses: Accelerations())
 
 
 def primal(model: OCASClassifier, X: Any, y: Any) -> float:
-    """The primal objective, computed from weights and intercepts."""
     positive = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
     total = 0.5 * float(np.vdot(model.coef_, model.coef_))
     for c, w, b in zip(positive, model.coef_, model.intercept_, strict=True):
@@ -40,8 +36,7 @@ def primal(model: OCASClassifier, X: Any, y: Any) -> float:
     return total
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("C", [1e-4, 0.1, 100.0])
+@pytest.mark.parametrize(("C", "fit_intercept"), [(1e-4, True), (0.1, False), (100.0, True)])
 def test_the_optimum_in_fewer_rounds(
     many: Data, C: float, fit_intercept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,16 +64,16 @@ def test_the_same_machine_from_all_kinds_of_rows(many: Data, form: str, tmp_path
     assert np.isclose(machines[0].objective_, reference.objective_, rtol=2e-5)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(
-    "X",
+    ("rows", "fit_intercept"),
     [
-        np.zeros((40_000, 3)),
-        np.ones((40_000, 3)),
-        np.repeat([[1.0, 0.0, 2.0], [0.0, 1.0, -1.0], [3.0, 1.0, 0.0], [0.0, 0.0, 0.0]], 10_000, axis=0),
+        ([[0.0] * 3], False),
+        ([[1.0] * 3], True),
+        ([[1.0, 0.0, 2.0], [0.0, 1.0, -1.0], [3.0, 1.0, 0.0], [0.0] * 3], True),
     ],
 )
-def test_few_distinct_rows(X: NDArray[np.float64], fit_intercept: bool) -> None:
+def test_few_distinct_rows(rows: list[list[float]], fit_intercept: bool) -> None:
+    X = np.repeat(rows, 40_000 // len(rows), axis=0)
     y = (np.arange(len(X)) // 7) % 3 == 0
     model = OCASClassifier(C=0.01, tol=1e-4, fit_intercept=fit_intercept).fit(X, y)
     assert model.converged_
@@ -144,7 +139,7 @@ def watched(original: Any, ran: list[bool]) -> Any:
     return restrict
 
 
-@pytest.mark.parametrize("C", [1e-12, 1e-8, 1e12])
+@pytest.mark.parametrize("C", [1e-12, 1e12])
 def test_extreme_costs(many: Data, C: float) -> None:
     model = OCASClassifier(C=C, max_iter=300).fit(*many)
     assert np.isfinite(model.coef_).all()
@@ -152,8 +147,7 @@ def test_extreme_costs(many: Data, C: float) -> None:
     assert model.history_["objective"][-1] == model.objective_
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("where", [(0, 0), (69_999, 59)])
+@pytest.mark.parametrize(("bad", "where"), [(np.nan, (69_999, 59)), (-np.inf, (0, 0))])
 def test_a_bad_value_in_a_large_array(bad: float, where: tuple[int, int]) -> None:
     X = np.ones((70_000, 60), np.float32)
     X[where] = bad

@@ -1,7 +1,5 @@
 """Memory of a fit: within the budget for a memory map, and free as soon as the fit has ended."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

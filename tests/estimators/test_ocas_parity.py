@@ -1,11 +1,6 @@
 """The certificate, and the optimum that LIBLINEAR and LIBSVM find."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,14 +18,12 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def primal(model: Any, X: Any, signed: NDArray[np.float64], C: float) -> float:
-    """The primal objective of a fitted binary machine."""
     w = model.coef_[0].astype(np.float64)
     return float(0.5 * w @ w + C * intercept_risk(X @ w, signed, float(np.ravel(model.intercept_)[0])))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("C", [1e-2, 1.0, 10.0])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("C", "weighted"), [(1e-2, False), (1.0, True), (10.0, True)])
 def test_as_svc_with_its_intercept(binary: Data, C: float, weighted: bool) -> None:
     X, y = binary
     weights = np.random.default_rng(0).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))
@@ -120,9 +113,6 @@ def test_one_against_the_rest_is_a_machine_for_each(four: Data) -> None:
     assert model.n_iter_ == max(machine.n_iter_ for machine in alone), "they share their passes"
 
 
-# ------------------------------------------------------------------------------------------------ the certificate
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"fit_intercept": False}, {"line_search": False}, {"multi_class": "crammer_singer"}]
 )
@@ -157,9 +147,6 @@ def test_extreme_C(binary: Data, C: float) -> None:
     assert model.converged_
     assert np.isfinite(model.coef_).all()
     assert np.isclose(model.objective_, primal(model, X, np.where(y == 1, 1.0, -1.0), C), rtol=1e-8)
-
-
-# ------------------------------------------------------------------------------------------------------- path of C
 
 
 @pytest.fixture
@@ -197,9 +184,6 @@ def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
         OCASClassifier().fit_path(X, y, [1, -1])
 
 
-# ------------------------------------------------------------------------------------------------------- stopped fits
-
-
 def assert_certified(model: OCASClassifier, best: float) -> None:
     assert not model.converged_
     assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-9) <= model.objective_ * (1 + 1e-9)
@@ -215,30 +199,6 @@ def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
         model = OCASClassifier(tol=1e-6, max_iter=3, **options).fit(*binary)
     assert model.n_iter_ == 3
     assert_certified(model, best)
-
-
-SCRIPT = """
-import os, signal, threading, warnings
-import numpy as np
-from widemargin import OCASClassifier
-rng = np.random.default_rng(0)
-X = rng.normal(size=(200000, 40)); y = X[:, 0] + rng.normal(size=len(X)) > 0
-OCASClassifier(max_iter=2, tol=0.9).fit(X[:100], y[:100])
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    model = OCASClassifier(C=1e4, tol=1e-15, max_iter=10**6).fit(X, y)
-print(model.converged_, "stopped by interrupt" in str(caught[-1].message), model.score(X, y) > 0.6)
-"""
-
-
-@pytest.mark.slow
-def test_an_interrupt_keeps_the_best_point(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True)
-    assert run.stdout.split() == ["False", "True", "True"]
-
-
-# ---------------------------------------------------------------------------------------------------- real data
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """`acceleration=None` is Algorithm 1 of the paper, line by line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

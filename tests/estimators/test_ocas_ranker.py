@@ -1,7 +1,5 @@
 """`OCASRanker`: all pairs by a linear machine on their differences, every form of input, errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,8 +21,7 @@ def queries() -> Data:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("C", [1e-3, 1e-1, 10.0])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("C", "weighted"), [(1e-3, False), (1e-1, True), (10.0, True)])
 def test_as_a_classifier_of_differences(queries: Data, C: float, weighted: bool) -> None:
     X, y, groups = queries
     s = np.random.default_rng(1).uniform(0.0, 2.0, len(y)) if weighted else np.ones(len(y))

@@ -1,7 +1,5 @@
 """`OCASRegressor`: optima of LIBLINEAR and scikit-learn, certificates, every form of input, errors."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -26,14 +24,12 @@ LOSSES = list(PARAMETERS)
 
 @pytest.fixture(scope="module")
 def noisy() -> Data:
-    """200 rows, 5 features, heavy tails."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     return X, X @ rng.normal(size=5) + 2.0 + rng.standard_t(2, size=200)
 
 
 def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str) -> float:
-    """The primal objective of a fitted machine."""
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     return float(0.5 * w @ w + C * naive.risk(loss, X @ w + b, y, s, **PARAMETERS[loss]))
 
@@ -42,8 +38,7 @@ def machine(C: float, loss: str, **options: Any) -> OCASRegressor:
     return OCASRegressor(C, loss=loss, **PARAMETERS[loss], **options)
 
 
-@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
-@pytest.mark.parametrize("acceleration", ["auto", None])
+@pytest.mark.parametrize(("C", "acceleration"), [(1e-2, "auto"), (100.0, "auto"), (100.0, None)])
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive", "absolute"])
 def test_as_liblinear(noisy: Data, loss: str, C: float, acceleration: str | None) -> None:
     X, y = noisy

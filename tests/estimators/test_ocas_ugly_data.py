@@ -1,7 +1,5 @@
 """Linear machines on few rows, weights over many decades and scaled columns: right values, known from a QP solver."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin import OCASClassifier, OCASRanker, OCASRegressor
+from widemargin import OCASClassifier, OCASRegressor
 
 
 def weighted(seed: int) -> tuple[Any, Any, Any]:
@@ -37,7 +35,7 @@ def test_weights_over_twelve_decades(loss: str, fit_intercept: bool) -> None:
         assert model.converged_, seed
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_squared_losses_of_few_rows(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(25, 140))) * (rng.random((25, 140)) < 0.2)
@@ -73,8 +71,7 @@ def test_ridge_on_few_rows_is_one_step() -> None:
     assert model.n_iter_ <= 2
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.float32), (5, np.float64)])
 def test_equal_rows_have_equal_decision_values_wherever_they_stand(n_classes: int, dtype: Any) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 33)).astype(dtype), np.arange(200) % n_classes
@@ -87,14 +84,6 @@ def test_equal_rows_have_equal_decision_values_wherever_they_stand(n_classes: in
         )
         for k in (1, 2, 5):
             np.testing.assert_array_equal(model.decision_function(same[:k]), model.decision_function(same)[:k])
-
-
-@pytest.mark.slow
-def test_a_ranking_counts_ties_half() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 33)), np.arange(60) % 2
-    model = OCASRanker().fit(X, y)
-    assert model.score(np.tile(X[:1], (37, 1)), np.arange(37)) == 0.5
 
 
 def test_zero_rows_and_columns(binary: Any) -> None:

@@ -1,7 +1,5 @@
 """Every parameter takes the values that its docstring names, and refuses all others with a ValueError that names it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

@@ -1,7 +1,5 @@
 """`DCSVMRegressor` of quantiles: the optimum, its properties, several quantiles, searches, files."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -60,9 +58,8 @@ def lower_bound(K: Vector, y: Vector, s: Vector, C: float, q: float, coef: Vecto
     return float(C * found.fun - 0.5 * coef @ f)
 
 
-@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.slow)])
-def test_the_objective_is_that_of_a_linear_program(seeds: range) -> None:
-    for seed in seeds:
+def test_the_objective_is_that_of_a_linear_program() -> None:
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         X, y = make_noise(int(rng.integers(5, 50)), seed)
         C, q, s = 10 ** rng.uniform(-1, 3), rng.uniform(0.02, 0.98), rng.choice([0.5, 1.0, 2.5], len(y))

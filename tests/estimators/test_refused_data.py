@@ -1,7 +1,5 @@
 """Rows and labels that every estimator refuses with what to do: by `fit`, which changes nothing, and by predictions."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

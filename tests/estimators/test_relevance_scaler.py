@@ -1,7 +1,5 @@
 """RelevanceScaler: the estimator contract, irrelevant columns, weights, bad input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,16 @@ VALUES = np.sin(2 * X[:, 0]) + X[:, 1]
 CLASSES = np.digitize(VALUES, [-0.7, 0.7])
 
 
-@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
-@pytest.mark.parametrize("y", [VALUES, 1e-9 * VALUES, CLASSES, CLASSES > 0, np.column_stack([VALUES, -VALUES])])
+@pytest.mark.parametrize(
+    ("kernel", "y"),
+    [
+        ("laplacian", VALUES),
+        ("rbf", 1e-9 * VALUES),
+        ("rbf", CLASSES),
+        ("laplacian", CLASSES > 0),
+        ("laplacian", np.column_stack([VALUES, -VALUES])),
+    ],
+)
 def test_irrelevant_columns_are_found(y: NDArray[Any], kernel: str) -> None:
     scaler = RelevanceScaler(kernel).fit(X, y)
     assert scaler.relevance_.max() == 1.0

@@ -49,7 +49,6 @@ MODELS: dict[str, tuple[Callable[..., Any], Any]] = {
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """Two workers that are processes, each restarted by its nanny when it dies."""
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         yield client
@@ -57,7 +56,6 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def threads() -> Iterator[Any]:
-    """Two workers in threads of this process, which start in no time."""
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         yield client

@@ -38,6 +38,7 @@ def test_one_sparse_row_has_the_calls_of_a_dense_one() -> None:
     assert count_calls(lambda: model.predict(rows[:1])) - count_calls(lambda: rows[:1]) <= 90
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the C library's malloc and the counter are Linux's")
 def test_fits_reuse_freed_memory() -> None:
     """A fresh page takes microseconds: a fit of 569 rows would have 1,700 of them, half of its time."""

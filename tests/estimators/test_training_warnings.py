@@ -1,7 +1,5 @@
 """Machines that have learned nothing warn, with the remedy; others don't."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -28,7 +26,6 @@ RARE = np.where(np.arange(300) < 6, "rare", "usual")  # whatever the row
 
 
 def user_warnings(model: Any, rows: Any, y: Any) -> list[str]:
-    """The messages of the UserWarnings of a fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, y)

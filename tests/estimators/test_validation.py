@@ -1,7 +1,5 @@
 """What every estimator checks at its door."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

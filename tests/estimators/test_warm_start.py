@@ -1,7 +1,5 @@
 """Fit after fit with `warm_start`: each goes on from the model before, and gives none that is worse."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The support vectors that contribute most, against the kernel values themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

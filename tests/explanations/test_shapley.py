@@ -1,7 +1,5 @@
 """Shapley values against all coalitions, of every kind of machine, and what is refused."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable

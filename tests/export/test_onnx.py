@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,8 +111,10 @@ def noisy_rings(n_classes, dtype):
     return X, np.where(rng.random(len(y)) < 0.4, (y + 1) % n_classes, y)
 
 
-@pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.float32), (4, np.float64)])
-@pytest.mark.parametrize("how", EARLY)
+@pytest.mark.parametrize(
+    ("how", "n_classes", "dtype"),
+    [("soft", 4, np.float64), ("linear", 4, np.float64), *((how, 2, np.float32) for how in EARLY)],
+)
 def test_early_machine(how, n_classes, dtype) -> None:
     """All rows agree but for those that rounding sends to another cluster."""
     X, y = noisy_rings(n_classes, dtype)
@@ -124,22 +125,6 @@ def test_early_machine(how, n_classes, dtype) -> None:
     error = np.abs(outputs["scores"] - expected)
     assert np.mean(error > tol * max(1.0, np.abs(expected).max())) < 0.002
     assert np.mean(outputs["label"] == model.predict(X)) > 0.99
-
-
-def test_an_early_machine_of_any_number_of_rows(digits) -> None:
-    X, y = digits
-    model = DCSVMClassifier(stop_level=1, gamma=0.05).fit(X, y)
-    np.testing.assert_allclose(run(model, X[:1])["scores"], model.decision_function(X[:1]), atol=1e-5)
-    assert run(model, X[:0])["scores"].shape == (0, 4)
-
-
-def test_a_soft_machine_averages_some_rows() -> None:
-    """More than the test above would let differ."""
-    X, y = noisy_rings(2, np.float32)
-    model = DCSVMClassifier(C=0.05, stop_level=1, gamma=1.0).fit(X[:400], y[:400])
-    own = replace(model._model, averages=False).decision_values(X)[:, 0]
-    is_averaged = ~np.isclose(model.decision_function(X), own, atol=1e-3)
-    assert is_averaged.mean() > 0.005
 
 
 def test_clusters_without_support_vectors(digits) -> None:
@@ -172,18 +157,15 @@ def test_more_support_vectors_than_a_file_can_have(digits, monkeypatch) -> None:
             to_onnx(DCSVMClassifier(stop_level=level).fit(X, y))
 
 
-@pytest.mark.parametrize("shape", ["ovr", "ovo"])
-@pytest.mark.parametrize("break_ties", [False, True])
-def test_votes_of_pairs(shape, break_ties, digits) -> None:
+def test_votes_of_pairs(digits) -> None:
     X, y = digits[0][:300], digits[1][:300]
-    model = DCSVMClassifier(C=0.01, gamma=0.01, decision_function_shape=shape, break_ties=break_ties).fit(X, y)
-    if shape == "ovo" and break_ties:
-        with pytest.raises(ValueError, match="break_ties"):
-            model.predict(X)
+    model = DCSVMClassifier(C=0.01, gamma=0.01).fit(X, y)
+    for shape, break_ties in (("ovr", False), ("ovr", True), ("ovo", False)):
+        assert_same(model.set_params(decision_function_shape=shape, break_ties=break_ties), X)
+    model.set_params(break_ties=True)
+    for call in (lambda: model.predict(X), lambda: to_onnx(model)):
         with pytest.raises(ValueError, match="break_ties must be False with decision_function_shape='ovo'"):
-            to_onnx(model)
-        return
-    assert_same(model, X)
+            call()
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
@@ -237,8 +219,7 @@ TREES = [
 ]
 
 
-@pytest.mark.parametrize("options", TREES, ids=str)
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(("options", "n_classes"), [(TREES[0], 2), *((options, 4) for options in TREES)], ids=str)
 def test_nystroem_trees(options, n_classes, digits) -> None:
     X, y = digits[0], digits[1]
     X, y = X[y < n_classes], y[y < n_classes]
@@ -249,12 +230,12 @@ def test_nystroem_trees(options, n_classes, digits) -> None:
     assert_same(model, X, tol=1e-3)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("pseudo", ["triangle", "polynomial"])
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_nystroem_trees_of_all_kernels_and_pseudo_landmarks(kernel, pseudo, dtype, digits) -> None:
-    if pseudo == "triangle" and kernel not in ("rbf", "laplacian"):
-        pytest.skip("a rule for kernels of distances")
+RULES = [("rbf", "triangle"), ("laplacian", "triangle"), *((kernel, "polynomial") for kernel in KERNELS)]
+
+
+@pytest.mark.parametrize(("kernel", "pseudo"), RULES)
+def test_nystroem_trees_of_all_kernels_and_pseudo_landmarks(kernel, pseudo, digits) -> None:
+    dtype = np.float64 if (kernel, pseudo) in [("rbf", "polynomial"), ("laplacian", "triangle")] else np.float32
     X, y = digits[0].astype(dtype), digits[1]
     options = {"n_clusters": 3, "n_landmarks": 5, "n_pseudo_landmarks": 7, "pseudo": pseudo, "random_state": 0}
     model = DCPredClassifier(C=1, kernel=kernel, **options, **KERNELS[kernel]).fit(X[::3], y[::3])
@@ -269,15 +250,6 @@ def test_both_bounds_of_the_triangle_rule(digits) -> None:
     bounds = model.predictor_.trees[0].features.bounds
     bounds[:] = np.arange(len(bounds)) % 2
     assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # so that compiled code copies the changed bounds
-
-
-def test_projection_before_the_trees(digits) -> None:
-    X, y = digits
-    P = np.linalg.svd(X, full_matrices=False)[2][:10].T
-    model = DCPredClassifier(gamma=0.3, n_clusters=3, n_landmarks=5, random_state=0).fit(X @ P, y)
-    model.n_features_in_, model.predictor_.projection = X.shape[1], P
-    scores = model.predictor_.decision_values(X)
-    np.testing.assert_allclose(run(model, X)["scores"], scores, atol=1e-3 * scores.std())
 
 
 @pytest.mark.parametrize("n_clusters", [1, 4])
@@ -370,8 +342,7 @@ def test_columns_that_float32_rounds_away(scaler, machine, digits) -> None:
     assert outputs["scores"].dtype == np.float64
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize(("n_classes", "scale"), [(2, 100.0), (4, 1.0)])
 def test_probabilities_of_the_logistic_loss(n_classes, scale, digits) -> None:
     X, y = digits
     model = OCASClassifier(loss="logistic").fit(X[:200], y[:200] % n_classes)
@@ -400,11 +371,8 @@ def test_rows_at_the_end_of_the_range_have_scores(dtype, digits) -> None:
     assert np.isfinite(run(model, far)["scores"]).all()
 
 
-@pytest.mark.parametrize("pseudo", [None, "polynomial", "triangle"])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("kernel", "pseudo"), [*RULES, ("rbf", None), ("poly", None)])
 def test_coordinates_by_landmarks(kernel, pseudo, digits) -> None:
-    if pseudo == "triangle" and kernel not in ("rbf", "laplacian"):
-        pytest.skip("the triangle inequality is of distances")
     X, y = digits
     landmarks = LandmarkNystroem(
         20, kernel=kernel, pseudo=pseudo, n_pseudo_landmarks=6 if pseudo else 0, random_state=0, **KERNELS[kernel]
@@ -414,14 +382,22 @@ def test_coordinates_by_landmarks(kernel, pseudo, digits) -> None:
         assert_same(model, X.astype(dtype), tol=1e-3)
 
 
-def test_a_single_row_and_none(digits) -> None:
-    X, y = digits
-    model = DCPredClassifier(gamma=0.3, n_clusters=4, n_landmarks=5, random_state=0).fit(X, y)
+@pytest.mark.parametrize(
+    "machine",
+    [
+        DCPredClassifier(gamma=0.3, n_clusters=4, n_landmarks=5, random_state=0),
+        DCSVMClassifier(stop_level=1, gamma=0.05),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_a_single_row_and_none(machine, digits) -> None:
+    model, (X, _) = machine.fit(*digits), digits
     graph = onnxruntime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
     for n in (1, 0, 7):
         label, scores = graph.run(["label", "scores"], {"X": X[:n]})
         assert label.shape == (n,)
         assert scores.shape == (n, 4)
+        np.testing.assert_allclose(scores, model.decision_function(X[:7])[:n], atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -436,10 +412,6 @@ def test_a_single_row_and_none(digits) -> None:
         (
             lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y),
             "partition='random'; to_onnx and to_c write 'input' and 'kernel'; compress it first",
-        ),
-        (
-            lambda X, y: DCSVMClassifier(stop_level=1, kernel="precomputed").fit(X @ X.T, y),
-            "Precomputed kernel; to_onnx and to_c write",
         ),
         (
             lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y),
@@ -481,9 +453,6 @@ def test_a_machine_without_support_vectors(kernel) -> None:
     model = DCSVMRegressor(kernel=kernel, **KERNELS[kernel]).fit(X, np.zeros(100))
     assert not len(model.support_vectors_)
     assert_same(model, X)
-
-
-# ------------------------------------------------------------------------------------------------------- probabilities
 
 
 def calibrated(machine, ensemble=True, **options):

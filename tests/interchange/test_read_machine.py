@@ -221,7 +221,6 @@ def changed(text, rng):
 
 
 def refusal_of(path):
-    """The error of `read_machine`, or None."""
     try:
         read_machine(path)
     except ValueError as error:
@@ -229,7 +228,7 @@ def refusal_of(path):
     return None
 
 
-@pytest.mark.parametrize("n_models", [100, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_models", [60, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_changes_of_structure_are_refused(n_models, tmp_path):
     """With a line and a reason, and in memory that the file's size bounds; or what was changed is not read."""
     (tmp_path / "svmlight.model").write_text(SVMLIGHT)
@@ -258,8 +257,8 @@ def test_changes_of_structure_are_refused(n_models, tmp_path):
 @pytest.mark.parametrize("last", ["0.5 1:x", "0.5 1:1 2147483646:1"])
 def test_memory_of_a_large_model_is_within_twice_its_file(last, tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / "model"
-    rows = [" ".join(f"{j + 1}:{value:.8g}" for j, value in enumerate(row)) for row in rng.normal(size=(1_000, 12))]
-    header = "svm_type epsilon_svr\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 1001\nrho 0\nSV\n"
+    rows = [" ".join(f"{j + 1}:{value:.8g}" for j, value in enumerate(row)) for row in rng.normal(size=(500, 12))]
+    header = "svm_type epsilon_svr\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 501\nrho 0\nSV\n"
     path.write_text(header + "\n".join(f"1 {row}" for row in rows) + f"\n{last}\n")
     tracemalloc.start()
     try:

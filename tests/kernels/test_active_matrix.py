@@ -1,7 +1,5 @@
 """The active set's matrix is the kernel matrix of its rows, however they came and went."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Products with a kernel operator are those with the dense matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

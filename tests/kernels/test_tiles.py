@@ -1,7 +1,5 @@
 """Products with kernel matrices by tiles against the dense truth, whatever the tiles and threads."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from functools import cache
 from typing import Any
@@ -46,21 +44,11 @@ def run_accumulate(n_threads: int, n_points: int, n: int, dtype: np.dtype, block
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-@pytest.mark.parametrize(
-    ("n_points", "n"), [(0, 5), (1, 1), (20, 64), (20, 65), (TILE_ROWS + 3, 70), (5, 0), (3000, 3)]
-)
+@pytest.mark.parametrize(("n_points", "n"), [(0, 5), (1, 1), (20, 65), (TILE_ROWS + 3, 70), (5, 0)])
 def test_add_kernel_product(n_points: int, n: int, dtype: np.dtype) -> None:
     small = run_accumulate(1, n_points, n, dtype, SMALL_TILES)
     large = run_accumulate(1, n_points, n, dtype, 2**22)
     np.testing.assert_allclose(small, large, atol=1e-12 if dtype == DOUBLE else 1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_results_do_not_depend_on_the_number_of_threads(dtype: np.dtype) -> None:
-    one, two, three = (run_accumulate(k, 60, 300, dtype, SMALL_TILES) for k in (1, 2, 3))
-    np.testing.assert_array_equal(one, two)
-    np.testing.assert_array_equal(one, three)
 
 
 @pytest.mark.slow

@@ -13,14 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 @pytest.fixture(scope="package")
 def binary() -> tuple[NDArray[Any], NDArray[Any]]:
-    """Rows of two classes, "no" and "yes"."""
     X, y = make_classification(300, 6, n_informative=4, flip_y=0.1, random_state=0)
     return X, np.array(["no", "yes"])[y]
 
 
 @pytest.fixture
 def stopped() -> Callable[..., str]:
-    """Fit, and return the only ConvergenceWarning of the search."""
 
     def fit(model: Any, *data: Any) -> str:
         with warnings.catch_warnings(record=True) as caught:
@@ -55,5 +53,4 @@ class Listener:
 
 @pytest.fixture
 def listener() -> Listener:
-    """A callback that does not stop."""
     return Listener()

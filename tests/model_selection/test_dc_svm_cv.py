@@ -1,7 +1,5 @@
 """`DCSVMClassifierCV` and `DCSVMRegressorCV`: a grid search by plain loops, at a part of its cost."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal
@@ -40,7 +38,7 @@ def larger() -> Data:
 
 @pytest.mark.parametrize(
     ("scoring", "options"),
-    [("accuracy", {}), ("roc_auc", {"fit_intercept": False}), ("roc_auc", {"kernels": "poly", "coef0": 1.0})],
+    [("accuracy", {}), ("roc_auc", {"kernels": "poly", "degree": 2, "coef0": 1.0, "fit_intercept": False})],
 )
 def test_scores_are_those_of_plain_loops(binary: Data, scoring: str, options: dict[str, Any]) -> None:
     X, y = binary
@@ -81,10 +79,9 @@ def test_rows_beyond_float32_have_the_scores_of_scaled_ones(binary: Data, kind: 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [DCSVMClassifierCV, DCSVMRegressorCV])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("offset", [1e4, 1e8])
-def test_a_linear_search_has_the_scores_of_centred_rows(binary: Data, offset: float, form: Any, kind: type) -> None:
+def test_a_linear_search_has_the_scores_of_centred_rows(binary: Data, form: Any, kind: type) -> None:
     X, y = binary[0], (binary[1] == "yes").astype(float)
-    one, other = (kind(Cs=CS, kernels="linear", search="exact", cv=2).fit(form(rows), y) for rows in (X, X + offset))
+    one, other = (kind(Cs=CS, kernels="linear", search="exact", cv=2).fit(form(rows), y) for rows in (X, X + 1e8))
     np.testing.assert_allclose(one.scores_, other.scores_, atol=0.01)
 
 
@@ -112,7 +109,7 @@ def test_a_kernel_matrix_and_a_callable_have_one_gamma(binary: Data) -> None:
     np.testing.assert_allclose(function.scores_, gram.scores_, atol=0.011)
 
 
-@pytest.mark.parametrize(("kernel", "n_gammas"), [("cosine", 1), ("additive_chi2", 1), ("chi2", 2)])
+@pytest.mark.parametrize(("kernel", "n_gammas"), [("cosine", 1), ("chi2", 2)])
 def test_kernels_of_scikit_learn(binary: Data, kernel: str, n_gammas: int) -> None:
     X, y = np.abs(binary[0]), binary[1]
     model = DCSVMClassifierCV(CS, GAMMAS, kernels=kernel, cv=3, exhaustive=True).fit(X, y)
@@ -125,7 +122,7 @@ def test_kernels_of_scikit_learn(binary: Data, kernel: str, n_gammas: int) -> No
 
 
 def test_cells_are_eliminated_and_the_best_one_is_found(larger: Data) -> None:
-    grid: dict[str, Any] = {"Cs": [0.1, 1.0, 10.0], "gammas": [1e-4, 1e-3, 0.1, 5.0], "kernels": "rbf", "refit": False}
+    grid: dict[str, Any] = {"Cs": [0.1, 10.0], "gammas": [1e-4, 0.1, 5.0], "kernels": "rbf", "refit": False}
     full = DCSVMClassifierCV(exhaustive=True, **grid).fit(*larger)
     race = DCSVMClassifierCV(**grid).fit(*larger)
     assert np.isnan(race.scores_).any()
@@ -194,16 +191,6 @@ def test_a_weight_of_two_is_a_repeated_row(binary: Data) -> None:
     times = np.repeat(np.arange(300), weights)
     repeated = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=PredefinedSplit(fold[times])).fit(X[times], y[times])
     np.testing.assert_allclose(weighted.scores_, repeated.scores_)
-
-
-def test_a_callable_scorer(binary: Data) -> None:
-    X, y = binary
-
-    def gain(estimator: Any, X: Any, y: Any) -> float:
-        return float(np.mean(np.where(y == "yes", 1, -1) * estimator.decision_function(X)))
-
-    model = DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=3, scoring=gain).fit(X, y, np.ones(300))
-    assert model.best_score_ == model.scores_.mean(axis=0).max()
 
 
 # --------------------------------------------------------------------------------------------- limits, files, bad input
@@ -296,8 +283,6 @@ def test_a_pickled_search_predicts(binary: Data) -> None:
         ({"gammas": "scale"}, "gammas must be an integer >= 1 or a list"),
         ({"scoring": "neg_log_loss"}, "needs probabilities"),
         ({"scoring": ["accuracy", "f1"]}, "scoring must be None, the name of one scorer"),
-        ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0"),
-        ({"scoring": lambda *_: np.nan, "search": "early"}, "scoring gave NaN in fold 0"),
         ({"scoring": lambda *_: "good"}, "scoring must return a number"),
         ({"cv": [(np.arange(10), [])]}, "cv must give folds with training rows and test rows"),
         ({"cv": [(np.arange(10), [300])]}, "cv must give numbers of rows, or masks of them, for 300 rows"),
@@ -331,7 +316,7 @@ def test_a_fold_without_a_class_is_named(binary: Data) -> None:
         DCSVMClassifierCV(CS, GAMMAS, kernels="rbf", cv=folds).fit(X, y)
 
 
-@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"fit_intercept": False}])
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced", "fit_intercept": False}])
 def test_a_class_of_one_row_is_searched_as_by_grid_search(options: dict[str, Any]) -> None:
     X, y = load_iris(return_X_y=True)
     y[75] = 3

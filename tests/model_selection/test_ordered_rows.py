@@ -1,7 +1,5 @@
 """Files that are sorted: folds are of rows in a random order, unless the user says otherwise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -56,14 +54,13 @@ def test_all_searches_have_the_same_folds() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classes", "values"])
-@pytest.mark.parametrize("seed", range(2))
-def test_noise_in_order_is_not_climbed(kind: str, seed: int) -> None:
+def test_noise_in_order_is_not_climbed(kind: str) -> None:
     """Scores of such folds are below a constant's, and rise with C to any size."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     X, targets = rng.normal(size=(200, 5)), np.sort(rng.normal(size=200))
     y = np.digitize(targets, [-0.4, 0.4]) if kind == "classes" else targets
     search = DCSVMClassifierCV if kind == "classes" else DCSVMRegressorCV
-    model = search(kernels="rbf", cv=KFold(5), refit=False).fit(X, y)
+    model = search(gammas=[0.1], kernels="rbf", cv=KFold(5), refit=False).fit(X, y)
     assert set(model.cv_results_["param_C"]) == {1.0, 8.0, 64.0}
 
 

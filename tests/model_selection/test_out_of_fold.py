@@ -1,7 +1,5 @@
 """Out-of-fold predictions of a search: those of models that are trained without each fold."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Searches by ranking scores and on rare classes: drawn rows, candidates, and how good the answer is."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any
@@ -50,7 +48,7 @@ def test_drawn_rows_stand_for_all_rows_of_their_class(counts: tuple[int, ...]) -
     assert (np.bincount(y[rows]) >= least).all()
 
 
-@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "f1"])
+@pytest.mark.parametrize("scoring", ["average_precision", "f1"])
 def test_ten_positives_among_many_rows_are_all_scored(monkeypatch: pytest.MonkeyPatch, scoring: str) -> None:
     """Two are in each fold, and few clusters of rows have any."""
     monkeypatch.setattr(_search_cv, "CLUSTER_ROWS", 100)
@@ -62,7 +60,7 @@ def test_ten_positives_among_many_rows_are_all_scored(monkeypatch: pytest.Monkey
         search.fit(X, y)
     assert search.cv_results_["n_test_rows"].min() == 200
     assert 200 < search.cv_results_["n_test_rows"].max() <= 500
-    assert search.best_score_ > {"roc_auc": 0.95, "average_precision": 0.15, "f1": 0.0}[scoring]
+    assert search.best_score_ > {"average_precision": 0.15, "f1": 0.0}[scoring]
     assert scoring == "f1" or roc_auc_score(y, search.decision_function(X)) > 0.95
 
 
@@ -84,7 +82,7 @@ def test_relevance_is_learnt_with_rare_rows() -> None:
 
 def test_the_answer_is_an_ordinary_machine(tmp_path: Path) -> None:
     """Weights of classes are those of the last machine, in the results, and kept by `save`."""
-    X, y = binary_columns(800, 0.05)
+    X, y = binary_columns(500, 0.05)
     search = DCSVMClassifierCV([1.0, 8.0], **SEARCH, cv=3).fit(X, y)
     results, best = search.cv_results_, search.best_estimator_
     assert isinstance(best, DCSVMClassifier)
@@ -101,19 +99,18 @@ def test_the_answer_is_an_ordinary_machine(tmp_path: Path) -> None:
     np.testing.assert_allclose(same.decision_function(X), search.decision_function(X))
 
 
-@pytest.mark.parametrize("given", [{"kernels": "rbf"}, {"class_weight": None}, {"class_weight": {0: 1, 1: 3}}])
+@pytest.mark.parametrize("given", [{"kernels": "rbf", "class_weight": None}, {"class_weight": {0: 1, 1: 3}}])
 def test_what_is_given_is_obeyed(given: dict[str, Any]) -> None:
-    X, y = binary_columns(600, 0.1)
+    X, y = binary_columns(300, 0.1)
     search = DCSVMClassifierCV(Cs=[1.0], **SEARCH, **given).fit(X, y)
     tried = {p["kernel"] for p in search.cv_results_["params"]}
     assert tried == ({"rbf"} if "kernels" in given else {"rbf", "laplacian", "linear"})
-    if "class_weight" in given:
-        assert "param_class_weight" not in search.cv_results_
-        assert search.best_estimator_.class_weight == given["class_weight"]
+    assert "param_class_weight" not in search.cv_results_
+    assert search.best_estimator_.class_weight == given["class_weight"]
 
 
 def test_the_accuracy_has_the_candidates_it_had() -> None:
-    X, y = binary_columns(600, 0.1)
+    X, y = binary_columns(300, 0.1)
     results = DCSVMClassifierCV(Cs=[1.0], relevance=False, refit=False).fit(X, y).cv_results_
     assert "param_class_weight" not in results
     assert set(results["param_kernel"]) == {"rbf", "laplacian"}

@@ -1,7 +1,5 @@
 """Scores that cannot be had: another score, or an error that says where, why and what helps, and says so early."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any
@@ -66,8 +64,7 @@ def test_rows_of_no_weight_are_no_test_rows() -> None:
     assert "(1 of 5)" in message
 
 
-@pytest.mark.parametrize("kind", CLASSIFICATIONS)
-@pytest.mark.parametrize("scoring", ["average_precision", "f1"])
+@pytest.mark.parametrize(("kind", "scoring"), [*zip(CLASSIFICATIONS, ["average_precision", "f1", "f1"], strict=True)])
 def test_the_second_of_two_text_labels_is_positive(kind: Any, scoring: str) -> None:
     text, numbers = (kind(scoring=scoring, cv=3).fit(X, y) for y in (TEXT, (TEXT == "usual").astype(int)))
     np.testing.assert_allclose(text.scores_, numbers.scores_)

@@ -1,7 +1,5 @@
 """Clustered machines: their decision values against the formula, row by row."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -100,8 +98,7 @@ def test_blocks_threads_and_memory_do_not_matter(averages: bool, routing: str, m
     assert machine.decision_values(X[:0]).shape == (0, 2)
 
 
-@pytest.mark.parametrize("averages", [False, True])
-@pytest.mark.parametrize("routing", ["kernel", "input", "random"])
+@pytest.mark.parametrize(("routing", "averages"), [("kernel", True), ("input", False), ("random", True)])
 def test_pickle_keeps_every_bit(routing: str, averages: bool) -> None:
     machine = model(averages, routing)
     before = machine.decision_values(X)

@@ -1,76 +1,17 @@
 """Kernel expansions against the sum written out."""
 
-from __future__ import annotations
-
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from naive import kernels as naive
 from widemargin._config import config_context
 from widemargin._memory import MemoryPlan
 from widemargin.kernels.functions import make_kernel
 from widemargin.models.expansion import KernelExpansion
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-quick = settings(max_examples=50, deadline=None, derandomize=True)
 GAMMA = 0.4
-
-
-def scrambled(X: NDArray[np.floating], index: type) -> sp.csr_array:
-    """X as CSR with columns in reverse order, each value in two parts, and explicit zeros."""
-    rows, columns = np.indices(X.shape)
-    order = np.lexsort((-columns.ravel(), rows.ravel()))
-    data = np.repeat(X.ravel()[order] / 2, 2)
-    matrix = sp.csr_array(X.shape, dtype=X.dtype)
-    matrix.data, matrix.indices = data, np.repeat(columns.ravel()[order], 2).astype(index)
-    matrix.indptr = (2 * X.shape[1] * np.arange(X.shape[0] + 1)).astype(index)
-    matrix.has_sorted_indices = matrix.has_canonical_format = False
-    return matrix
-
-
-def form(X: NDArray[np.floating], kind: str) -> Any:
-    if kind == "dense":
-        return X
-    if kind == "csr":
-        return sp.csr_array(X)
-    return scrambled(X, np.int64 if kind.endswith("64") else np.int32)
-
-
-kinds = st.sampled_from(["dense", "csr", "scrambled32", "scrambled64"])
-
-
-@pytest.mark.slow
-@quick
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    name=st.sampled_from(["rbf", "linear", "poly", "sigmoid", "laplacian"]),
-    shape=st.tuples(st.integers(0, 6), st.integers(0, 7), st.integers(1, 5), st.integers(1, 3)),
-    dtype=st.sampled_from([SINGLE, DOUBLE]),
-    points_kind=kinds,
-    kind=kinds,
-)
-def test_decision_values(
-    seed: int, name: str, shape: tuple[int, int, int, int], dtype: np.dtype, points_kind: str, kind: str
-) -> None:
-    m, n, d, k = shape
-    rng = np.random.default_rng(seed)
-    Z, X = ((rng.normal(size=(r, d)) * rng.integers(0, 2, size=(r, d))).astype(dtype) for r in (m, n))
-    coef, intercept = rng.normal(size=(k, m)), rng.normal(size=k)
-    kernel = make_kernel(name, gamma=GAMMA, degree=2, coef0=0.5)
-    model = KernelExpansion(kernel, form(Z, points_kind), coef, intercept)
-    values = model.decision_values(form(X, kind), n_jobs=1)
-    K = naive.kernel_matrix(name, Z, X, gamma=GAMMA, degree=2, coef0=0.5)
-    assert values.dtype == DOUBLE
-    assert values.shape == (n, k)
-    size = 1 + np.abs(coef).sum() * (1 + np.abs(K).max(initial=0.0))
-    np.testing.assert_allclose(values, (coef @ K).T + intercept, atol=(1e-12 if dtype == DOUBLE else 5e-6) * size)
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])

@@ -1,7 +1,5 @@
 """Trees of Nystroem machines: decision values against plain loops, however rows come."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -46,21 +44,7 @@ def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: boo
 
 
 def by_hand(tree: NystroemTree, rows: np.ndarray) -> np.ndarray:
-    nodes = [getattr(tree.tree, name) for name in ("centres", "sizes", "children")]
-    leaves = naive.route(rows, *nodes) if len(nodes[0]) else np.zeros(len(rows), int)
-    out = np.empty((len(rows), Q))
-    for i, c in enumerate(leaves):
-        D2 = naive.pairwise(rows[i : i + 1], tree.features.landmarks[c], "squared_distance")
-        f = np.exp(-GAMMA * D2)[0]
-        for q in range(Q):
-            slope = tree.slopes[c, q] if tree.slopes.shape[1] else np.zeros(rows.shape[1])
-            coef = tree.coef[c, q, : len(f)]
-            out[i, q] = naive.decision_value(f, coef, tree.products[c, q], slope, rows[i], tree.intercept[c, q])
-            if tree.features.pseudo_distances.shape[2]:
-                lower = tree.features.bounds[c] == 0
-                far = naive.bound_distances(np.sqrt(D2), tree.features.pseudo_distances[c], lower)[0]
-                out[i, q] += tree.coef[c, q, len(f) :] @ np.exp(-GAMMA * far**2)
-    return out
+    return naive.decision_values(tree.arrays | {"products": tree.products}, rows, GAMMA)
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
@@ -68,10 +52,9 @@ def by_hand(tree: NystroemTree, rows: np.ndarray) -> np.ndarray:
     "shape",
     [
         {"k": 4, "m": 3},
-        {"k": 4, "m": 3, "p": 2},
-        {"k": 4, "m": 3, "products": True},
         {"k": 4, "m": 3, "slopes": False},
         {"k": 20, "m": 4, "p": 3, "products": True},
+        {"k": 1, "m": 40, "slopes": False},
     ],
 )
 def test_decision_values(shape: dict[str, Any], form: Any) -> None:
@@ -79,12 +62,6 @@ def test_decision_values(shape: dict[str, Any], form: Any) -> None:
     np.testing.assert_allclose(
         NystroemForest([tree]).decision_values(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9
     )
-
-
-@pytest.mark.parametrize("slopes", [False, True])
-def test_one_leaf_of_many_landmarks(slopes: bool) -> None:
-    tree = make_tree(1, 40, slopes=slopes)
-    np.testing.assert_allclose(NystroemForest([tree]).decision_values(X), by_hand(tree, X), atol=1e-9)
 
 
 def test_trees_are_averaged() -> None:
@@ -134,35 +111,24 @@ def test_arrays_and_pickles_restore_the_tree() -> None:
     np.testing.assert_array_equal(forest.decision_values(X), NystroemForest([tree]).decision_values(X))
 
 
-def misfits() -> list[tuple[str, Any]]:
-    """Changes after which an array of a saved tree of 4 leaves, 3 landmarks and 2 pseudo-landmarks does not fit."""
-    return [
-        ("children", lambda a: a * 0),
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
         ("children", lambda a: a + 9),
-        ("children", lambda a: a - 1),
-        ("children", lambda a: a.astype(float)),
-        ("sizes", lambda a: a + 1),
-        ("sizes", lambda a: a * 0),
         ("sizes", lambda a: a[:0]),
         ("bounds", lambda a: a + 2),
-        ("products", lambda a: a[:, :, :1]),
+        ("products", lambda a: a[:, :, :1]),  # packed triangles, which only this check unpacks
         ("products", lambda a: a[:1]),
         ("products", lambda a: a.astype(object)),
-        ("pseudo_distances", lambda a: a[:, :, :1]),
         ("pseudo_distances", lambda a: a[0]),
-        ("landmarks", lambda a: a[:, :2]),
         ("landmarks", lambda a: a.astype(np.float32)),
         ("centres", lambda a: a[:, :, :4]),
         ("coef", lambda a: a[:, :1]),
         ("slopes", lambda a: a[:, :, 1:]),
-        ("intercept", lambda a: a[1:]),
         ("intercept", lambda a: None),
-    ]
-
-
-@pytest.mark.parametrize("number", range(len(misfits())))
-def test_saved_arrays_that_do_not_fit_one_another(number: int) -> None:
-    name, change = misfits()[number]
+    ],
+)
+def test_saved_arrays_that_do_not_fit_one_another(name: str, change: Any) -> None:
     arrays = make_tree(4, 3, 2, products=True).arrays
     with pytest.raises(ValueError, match="arrays of a tree of Nystroem machines do not fit one another"):
         NystroemTree.from_arrays(KERNEL, {**arrays, name: change(arrays[name])})
@@ -178,9 +144,8 @@ def test_prediction_cost() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("m", [1, 3, 9, 20, 40, 70])  # registers of a row of a tile: from half of one to several
+@pytest.mark.parametrize(("form", "dtype"), [(np.asarray, np.float32), (sp.csr_array, np.float64)])
+@pytest.mark.parametrize("m", [1, 9, 40, 70])  # registers of a row of a tile: from half of one to several
 def test_a_row_has_the_same_values_whatever_the_others(m: int, form: Any, dtype: type) -> None:
     rows = np.random.default_rng(m).normal(size=(400, 19)).astype(dtype)
     labels = rows[:, 0] * rows[:, 1] > 0

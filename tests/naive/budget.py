@@ -4,8 +4,6 @@ Coefficients are those of w, scaled at every step. A merging problem is solved o
 the golden section search of Algorithm 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -75,7 +73,7 @@ class Machine:
         """Return f(x)."""
         return sum(c * self.kernel(p, x) for c, p in zip(self.coef, self.points, strict=True))
 
-    def step(self, x: Vector, signed_weight: float, maintain_budget: Callable[[Machine], None]) -> None:
+    def step(self, x: Vector, signed_weight: float, maintain_budget: Callable[["Machine"], None]) -> None:
         """Make one step on a row; signed_weight is weight times label."""
         self.n_steps += 1
         margin = np.sign(signed_weight) * self.decision_values(x)

@@ -1,7 +1,5 @@
 """Cutting planes the slow way: sorts, dense matrices, one row at a time."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import NamedTuple
 

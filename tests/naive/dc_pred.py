@@ -4,8 +4,6 @@ What the paper draws at random is given: the clusters, each cluster's landmarks,
 polynomial rule, as the pairs of landmarks whose kernel values are multiplied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

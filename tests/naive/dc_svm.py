@@ -1,14 +1,12 @@
 """DC-SVM as the paper has it (Hsieh, Si, Dhillon, ICML 2014), on a kernel matrix in float64."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dual import signed, solve_box_qp
+from .dual import signed, solve_qp
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -77,9 +75,9 @@ def train(
         labels = divide(candidates, n_clusters)
         for c in range(labels.max() + 1):  # "obtain alpha^(l) by solving SVM for the data in the c-th cluster V_c^(l)"
             V = np.flatnonzero(labels == c)
-            alpha[V] = solve_box_qp(Q[np.ix_(V, V)], p[V], upper[V], alpha=alpha[V], tol=tol)
+            alpha[V] = solve_qp(Q[np.ix_(V, V)], p[V], upper[V], alpha=alpha[V], tol=tol)
         levels.append(Level(candidates, n_clusters, alpha.copy()))
     S = np.flatnonzero(alpha > 0)  # "refine: solve SVM on {x_i | alpha_i^(1) != 0}"
-    alpha[S] = solve_box_qp(Q[np.ix_(S, S)], p[S], upper[S], alpha=alpha[S], tol=tol)
+    alpha[S] = solve_qp(Q[np.ix_(S, S)], p[S], upper[S], alpha=alpha[S], tol=tol)
     refined = alpha.copy()
-    return levels, refined, solve_box_qp(Q, p, upper, alpha=alpha, tol=tol)  # "using alpha^(0) as the initial point"
+    return levels, refined, solve_qp(Q, p, upper, alpha=alpha, tol=tol)  # "using alpha^(0) as the initial point"

@@ -4,7 +4,7 @@ Notation: Q_ij = y_i y_j k(x_i, x_j), p = -1, bounds 0 <= alpha_i <= upper_i, gr
 also y'alpha = 0. Everything is float64 and O(n^2) a pass.
 """
 
-from __future__ import annotations
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -25,138 +25,75 @@ def objective(Q: Matrix, p: Vector, alpha: Vector) -> float:
     return float(0.5 * alpha @ Q @ alpha + p @ alpha)
 
 
-def solve_box_qp(
-    Q: Matrix, p: Vector, upper: Vector, *, tol: float = 1e-12, max_sweeps: int = 200_000, alpha: Vector | None = None
-) -> Vector:
-    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper by sweeps of exact one-dimensional steps.
+def solve_qp(Q: Matrix, p: Vector, upper: Vector, y: Vector | None = None, **options: Any) -> Vector:
+    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper, and with signs y under y'a = 0."""
+    return solve_box_qp(Q, p, upper, **options) if y is None else solve_equality_qp(Q, p, upper, y, **options)
 
-    Parameters
-    ----------
-    Q : ndarray of shape (n, n)
-        Symmetric, positive semi-definite.
-    p, upper : ndarray of shape (n,)
-    tol : float
-        Stops when no projected gradient exceeds it.
-    max_sweeps : int
-    alpha : ndarray of shape (n,), optional
-        Feasible start; zero by default. Not changed.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    RuntimeError
-        After `max_sweeps` without reaching `tol`.
-    """
-    a = np.zeros(len(p)) if alpha is None else np.array(alpha, np.float64)
-    for _ in range(max_sweeps):
-        for i in range(len(a)):
-            g = Q[i] @ a + p[i]
-            if Q[i, i] > 0:
-                a[i] = min(max(a[i] - g / Q[i, i], 0.0), upper[i])
-            else:
-                a[i] = upper[i] if g < 0 else 0.0
-        if violation(Q, p, upper, a) <= tol:
-            return a
-    raise RuntimeError(f"no convergence in {max_sweeps} sweeps: violation {violation(Q, p, upper, a)} > {tol}")
+def solve_box_qp(Q: Matrix, p: Vector, upper: Vector, *, alpha: Vector | float = 0.0, tol: float = 1e-10) -> Vector:
+    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper: a variable without a cost makes up for the sum."""
+    a, signs = np.broadcast_to(alpha, len(p)), np.append(np.ones(len(p)), -1.0)
+    Q, p, upper = np.pad(Q, (0, 1)), np.append(p, 0.0), np.append(upper, 1.0 + np.sum(upper))
+    return solve_equality_qp(Q, p, upper, signs, alpha=np.append(a, a.sum()), tol=tol)[:-1]
 
 
 def solve_equality_qp(
-    Q: Matrix, p: Vector, y: Vector, upper: Vector, *, tol: float = 1e-10, max_steps: int = 2_000_000
+    Q: Matrix, p: Vector, upper: Vector, y: Vector, *, alpha: Vector | float = 0.0, tol: float = 1e-10
 ) -> Vector:
-    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper, y'a = 0 by steps along the maximal violating pair.
+    """Minimise 1/2 a'Qa + p'a over 0 <= a <= upper, y'a = 0, from a feasible alpha to a violation of tol.
 
-    Parameters
-    ----------
-    Q : ndarray of shape (n, n)
-        Symmetric, positive semi-definite.
-    p, upper : ndarray of shape (n,)
-    y : ndarray of shape (n,)
-        Signs, +1 or -1.
-    tol : float
-        Stops when m(a) - M(a) does not exceed it.
-    max_steps : int
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Raises
-    ------
-    RuntimeError
-        After `max_steps` without reaching `tol`.
+    Each step raises the variable of largest slope, against the one with which a line search gains most.
     """
-    a = np.zeros(len(p))
-    g = np.array(p, np.float64)
-    for _ in range(max_steps):
+    a = np.broadcast_to(alpha, len(p)).astype(np.float64)
+    g, diagonal = Q @ a + p, Q.diagonal()
+    for _ in range(2_000_000):
         score = -y * g
         rises, falls = _movable(y, upper, a)
         i = int(np.argmax(np.where(rises, score, -np.inf)))
-        j = int(np.argmin(np.where(falls, score, np.inf)))
-        if not rises.any() or not falls.any() or score[i] - score[j] <= tol:
+        differences = np.where(falls, score[i] - score, 0.0)
+        if not rises.any() or differences.max() <= tol:
             return a
         # along a_i += y_i t, a_j -= y_j t the constraint holds and the slope at t = 0 is -(score_i - score_j)
-        curvature = Q[i, i] + Q[j, j] - 2.0 * y[i] * y[j] * Q[i, j]
+        curvatures = np.maximum(Q[i, i] + diagonal - 2.0 * y[i] * y * Q[i], 1e-12)
+        j = int(np.argmax(np.maximum(differences, 0.0) ** 2 / curvatures))
         room_i = upper[i] - a[i] if y[i] > 0 else a[i]
         room_j = a[j] if y[j] > 0 else upper[j] - a[j]
-        t = min((score[i] - score[j]) / max(curvature, 1e-12), room_i, room_j)
+        t = min(differences[j] / curvatures[j], room_i, room_j)
         before = a[[i, j]].copy()
         # hit the bound exactly, so that rounding never leaves a sliver of room
         a[i] = (upper[i] if y[i] > 0 else 0.0) if t == room_i else a[i] + y[i] * t
         a[j] = (0.0 if y[j] > 0 else upper[j]) if t == room_j else a[j] - y[j] * t
         g += Q[:, i] * (a[i] - before[0]) + Q[:, j] * (a[j] - before[1])
-    raise RuntimeError(f"no convergence in {max_steps} steps: {equality_violation(Q, p, y, upper, a)} > {tol}")
+    raise RuntimeError(f"no convergence: {equality_violation(Q, p, upper, a, y)} > {tol}")
 
 
-def reference_box_qp(Q: Matrix, p: Vector, upper: Vector) -> Vector:
-    """Minimise as `solve_box_qp` does, by SciPy's active-set method for bounded least squares (positive definite Q).
-
-    With Q = R'R the problem is min ||R a + R^{-T} p||, so an outside, finite method answers it; variables with
-    upper = 0 are left out.
-    """
-    free = np.flatnonzero(upper > 0)
-    R = np.linalg.cholesky(Q[np.ix_(free, free)]).T
-    result = scipy.optimize.lsq_linear(
-        R, -np.linalg.solve(R.T, p[free]), bounds=(0.0, upper[free]), method="bvls", tol=1e-15, max_iter=100 * len(p)
-    )
-    a = np.zeros(len(p))
-    a[free] = result.x
-    return a
-
-
-def reference_equality_qp(Q: Matrix, p: Vector, y: Vector, upper: Vector) -> Vector:
-    """Minimise as `solve_equality_qp` does, by SciPy's sequential quadratic programming; good to about 1e-6."""
+def reference_qp(Q: Matrix, p: Vector, upper: Vector, y: Vector | None = None) -> Vector:
+    """Minimise as `solve_qp` does, by SciPy's sequential quadratic programming."""
     result = scipy.optimize.minimize(
         lambda a: objective(Q, p, a),
         np.zeros(len(p)),
         jac=lambda a: Q @ a + p,
         bounds=[(0.0, float(u)) for u in upper],
-        constraints={"type": "eq", "fun": lambda a: y @ a, "jac": lambda a: y},
+        constraints=() if y is None else {"type": "eq", "fun": lambda a: y @ a, "jac": lambda a: y},
         method="SLSQP",
         options={"ftol": 1e-15, "maxiter": 2000},
     )
     return np.asarray(result.x)
 
 
-def violation(Q: Matrix, p: Vector, upper: Vector, alpha: Vector) -> float:
-    """Return the largest projected gradient: entries that push a variable against the bound it sits on don't count."""
+def violation(Q: Matrix, p: Vector, upper: Vector, alpha: Vector, y: Vector | None = None) -> float:
+    """Return the largest slope along a variable that may move; with signs y the `equality_violation`."""
+    if y is not None:
+        return equality_violation(Q, p, upper, alpha, y)
     g = Q @ alpha + p
-    worst = 0.0
-    for a_i, g_i, u_i in zip(alpha, g, upper, strict=True):
-        if (g_i < 0 and a_i < u_i) or (g_i > 0 and a_i > 0):
-            worst = max(worst, abs(float(g_i)))
-    return worst
+    return float(max((-g[alpha < upper]).max(initial=0.0), g[alpha > 0].max(initial=0.0)))
 
 
-def equality_violation(Q: Matrix, p: Vector, y: Vector, upper: Vector, alpha: Vector) -> float:
-    """Return m(alpha) - M(alpha): the largest slope along any feasible pair direction, 0 or less at the optimum."""
+def equality_violation(Q: Matrix, p: Vector, upper: Vector, alpha: Vector, y: Vector) -> float:
+    """Return the largest slope along a pair of variables that may move and keeps y'alpha."""
     score = -y * (Q @ alpha + p)
     rises, falls = _movable(y, upper, alpha)
-    if not rises.any() or not falls.any():
-        return 0.0
-    return float(score[rises].max() - score[falls].min())
+    return float(max(score[rises].max(initial=-np.inf) - score[falls].min(initial=np.inf), 0.0))
 
 
 def primal(K: Matrix, y: Vector, upper: Vector, alpha: Vector, b: float = 0.0) -> float:

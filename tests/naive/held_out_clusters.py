@@ -1,7 +1,5 @@
 """Held-out values of early machines by plain loops: a machine for every cluster, fold, C and pair of classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -10,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .dual import solve_box_qp
+from .dual import solve_qp
 from .kernels import rbf
 
 Vector = NDArray[np.float64]
@@ -50,7 +48,7 @@ def classifier_values(
                 table[:, p] = signs[0]
                 if not machine.fit_intercept:
                     K = rbf(X[mine], X[mine], machine.gamma)
-                    alpha = solve_box_qp(K, -np.ones(len(mine)), C * weights[mine], tol=1e-8)
+                    alpha = solve_qp(K, -np.ones(len(mine)), C * weights[mine], tol=1e-8)
                     table[:, p] *= rbf(X[held_out], X[mine], machine.gamma) @ alpha
             elif both and len(signs) and len(held_out):
                 model = clone(machine).set_params(C=C).fit(X[mine], signs, weights[mine])

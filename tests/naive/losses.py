@@ -1,6 +1,4 @@
-"""Losses of linear machines the slow way: one sample, or one pair of samples, at a time."""
-
-from __future__ import annotations
+"""Losses of linear machines the slow way: one sample at a time, or all pairs of samples."""
 
 import math
 from collections.abc import Callable
@@ -56,22 +54,17 @@ def model_slopes(loss: str, f: Vector, f_end: Vector, y: Vector, **parameters: f
     return np.array(slopes)
 
 
+def pair_weights(y: Vector, groups: NDArray[np.int64], s: Vector) -> NDArray[np.float64]:
+    """Return s_i s_j (n, n) of pairs of a group with y_i > y_j, and 0 of others."""
+    return np.outer(s, s) * ((groups[:, None] == groups) & (y[:, None] > y))
+
+
 def pair_risk(f: Vector, y: Vector, groups: NDArray[np.int64], s: Vector) -> float:
     """Return the sum of s_i s_j max(0, 1 - (f_i - f_j)) over pairs of a group with y_i > y_j."""
-    total = 0.0
-    for i in range(len(y)):
-        for j in range(len(y)):
-            if groups[i] == groups[j] and y[i] > y[j]:
-                total += s[i] * s[j] * max(0.0, 1.0 - (f[i] - f[j]))
-    return total
+    return float(np.sum(pair_weights(y, groups, s) * np.maximum(0.0, 1.0 - (f[:, None] - f))))
 
 
 def concordance(f: Vector, y: Vector, groups: NDArray[np.int64], s: Vector) -> float:
     """Return the weighted share of pairs of a group that f orders as y does; equal values count half."""
-    right = total = 0.0
-    for i in range(len(y)):
-        for j in range(len(y)):
-            if groups[i] == groups[j] and y[i] > y[j]:
-                total += s[i] * s[j]
-                right += s[i] * s[j] * (1.0 if f[i] > f[j] else 0.5 if f[i] == f[j] else 0.0)
-    return right / total
+    weights, is_right = pair_weights(y, groups, s), (f[:, None] > f) + 0.5 * (f[:, None] == f)
+    return float(np.sum(weights * is_right) / np.sum(weights))

@@ -5,8 +5,6 @@ Works for `sklearn.svm.SVC` and for any classifier with the same layout: support
 coefficients and row i of class j's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any, NamedTuple

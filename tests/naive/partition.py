@@ -1,6 +1,4 @@
-"""Clusters and what lies between them, by plain loops in float64."""
-
-from __future__ import annotations
+"""Clusters and what lies between them, by their definitions in float64."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +10,17 @@ Labels = NDArray[np.intp]
 
 def centre_distances(K: Matrix, labels: Labels, k: int) -> Matrix:
     """Return the squared feature-space distances of m points to the means of their k clusters; infinite if empty."""
-    m = len(labels)
-    distances = np.full((m, k), np.inf)
-    for c in range(k):
-        mine = np.flatnonzero(labels == c)
-        if not len(mine):
-            continue
-        within = sum(K[j, i] for j in mine for i in mine) / len(mine) ** 2
-        for x in range(m):
-            distances[x, c] = K[x, x] - 2.0 * sum(K[x, j] for j in mine) / len(mine) + within
+    distances = np.full((len(labels), k), np.inf)
+    for c in set(labels):
+        mine = labels == c
+        distances[:, c] = K.diagonal() - 2.0 * K[:, mine].mean(axis=1) + K[np.ix_(mine, mine)].mean()
     return distances
 
 
 def clustering_objective(K: Matrix, labels: Labels) -> float:
     """Return the sum of squared feature-space distances of the points to the means of their own clusters."""
     distances = centre_distances(K, labels, int(labels.max()) + 1)
-    return float(sum(distances[i, c] for i, c in enumerate(labels)))
+    return float(distances[np.arange(len(labels)), labels].sum())
 
 
 def kernel_kmeans(K: Matrix, seeds: NDArray[np.intp], n_iter: int = 20) -> Labels:
@@ -55,14 +48,9 @@ def seeds_objective(K: Matrix, seeds: NDArray[np.intp]) -> float:
 
 def between_cluster_mass(K: Matrix, labels: Labels, upper: Vector) -> float:
     """Return the sum of u_i u_j |K_ij| over the ordered pairs in different clusters."""
-    total = 0.0
-    for i in range(len(labels)):
-        for j in range(len(labels)):
-            if labels[i] != labels[j]:
-                total += upper[i] * upper[j] * abs(float(K[i, j]))
-    return total
+    return float(upper @ (np.abs(K) * (labels[:, None] != labels)) @ upper)
 
 
 def within_clusters(K: Matrix, labels: Labels) -> Matrix:
     """Return the kernel of Lemma 1: k(x_i, x_j) [same cluster]."""
-    return np.array([[K[i, j] * (labels[i] == labels[j]) for j in range(len(K))] for i in range(len(K))])
+    return K * (labels[:, None] == labels)

@@ -1,7 +1,5 @@
 """Learned relevance of the columns, by plain formulas: every pair of rows, every row's gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shapley values by all coalitions: their definition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The choice of C and gamma by plain loops: a machine for every fold and cell, trained on the fold's own rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .dual import best_intercept, signed, solve_box_qp, solve_equality_qp
+from .dual import best_intercept, signed, solve_qp
 
 Vector = NDArray[np.float64]
 
@@ -25,11 +23,8 @@ def held_out_values(
     values = []
     for C in Cs:
         Q, signs, bounds = signed(K[np.ix_(train, train)], y[train]), y[train], C * upper[train]
-        if has_intercept:
-            alpha = solve_equality_qp(Q, -np.ones(len(train)), signs, bounds, tol=1e-8)
-            b = best_intercept(K[np.ix_(train, train)], signs, bounds, alpha)
-        else:
-            alpha, b = solve_box_qp(Q, -np.ones(len(train)), bounds, tol=1e-8), 0.0
+        alpha = solve_qp(Q, -np.ones(len(train)), bounds, signs if has_intercept else None, tol=1e-8)
+        b = best_intercept(K[np.ix_(train, train)], signs, bounds, alpha) if has_intercept else 0.0
         values.append(K[np.ix_(test, train)] @ (signs * alpha) + b)
     return np.array(values)
 

@@ -4,9 +4,8 @@
 ends the process at an access outside an array; in other builds wrong dtypes, layouts and sizes must raise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -14,20 +13,7 @@ import numpy as np
 import pytest
 
 from widemargin import _native
-from widemargin._native import (
-    Team,
-    budget,
-    csr,
-    dense,
-    dual,
-    gradients,
-    hinge,
-    kernels,
-    linear,
-    nystroem,
-    shapley,
-    smooth,
-)
+from widemargin._native import Team, budget, csr, dual, linear, nystroem, smooth
 
 N, D, K = 12, 5, 3  # rows, columns, vectors or classes
 ALONE = Team(1)
@@ -165,8 +151,8 @@ def smooth_passes() -> dict[str, dict[str, Any]]:
     }
 
 
-def calls() -> dict[str, list[Call]]:
-    """Good arguments of every bound function, by name; of each overload for sparse rows too."""
+def calls() -> dict[str, Any]:
+    """Good arguments of every bound function, by name; beside the object of a method; a list of several calls."""
     intercept = {"intercept": 0.1, "signed_weights": vector()}
     indices = {"indices": some(N, D).astype(np.int32), "indptr": np.arange(N + 1)}
     f = {"team": ALONE, "f": vector()}
@@ -180,207 +166,166 @@ def calls() -> dict[str, list[Call]]:
     values = nystroem.Landmarks(**landmarks())
     whole = nystroem.Machine(**machine())
     return {
-        "Team": [(Team, {"n_threads": 2, "is_spinning": False})],
-        "Team.stop": [(Team(1).stop, {})],
-        "Team.stop_after": [(Team(1).stop_after, {"seconds": 1.0})],
-        "Team.resume": [(Team(1).resume, {})],
-        "Team.map": [(Team(1).map, {"fn": max, "n": 3})],
-        "Team.close": [(Team(1).close, {})],
-        "kernels.copy_transposed": [(kernels.copy_transposed, {"A": rows(), "out": np.empty((D, N))})],
+        "Team": {"n_threads": 2, "is_spinning": False},
+        "Team.stop": (Team(1), {}),
+        "Team.stop_after": (Team(1), {"seconds": 1.0}),
+        "Team.resume": (Team(1), {}),
+        "Team.map": (Team(1), {"fn": max, "n": 3}),
+        "Team.close": (Team(1), {}),
+        "kernels.copy_transposed": {"A": rows(), "out": np.empty((D, N))},
         "kernels.kernel_matrix": [
-            (kernels.kernel_matrix, kernel_rows(X, squares) | {"out": np.empty((N, N))})
+            kernel_rows(X, squares) | {"out": np.empty((N, N))}
             for X in (rows(), sparse())
             for squares in (vector(), None)
         ],
         "kernels.add_kernel_product": [
-            (kernels.add_kernel_product, kernel_rows(X, squares) | {"coef": rows(2, N), "out": np.zeros((2, N))})
+            kernel_rows(X, squares) | {"coef": rows(2, N), "out": np.zeros((2, N))}
             for X in (rows(), sparse())
             for squares in (vector(), None)
         ],
         "kernels.add_near_product": [
-            (
-                kernels.add_near_product,
-                kernel_rows(X, squares) | boxes() | {"coef": rows(2, N), "out": np.zeros((2, N))},
-            )
+            kernel_rows(X, squares) | boxes() | {"coef": rows(2, N), "out": np.zeros((2, N))}
             for X in (rows(), sparse())
             for squares in (vector(), None)
         ],
-        "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
-        "shapley.add_shapley_values": [
-            (shapley.add_shapley_values, shapley_arguments(kernel)) for kernel in ("rbf", "laplacian", "chi2")
-        ],
-        "gradients.add_signed_sums": [
-            (
-                gradients.add_signed_sums,
-                {"X": rows(), "Zt": rows(D, K), "weights": rows(N, K), "out": np.zeros((N, D))},
-            )
-        ],
-        "kernels.remove_rows": [(kernels.remove_rows, {"team": ALONE, "K": np.eye(N), "kept": np.array([0, 2, 3])})],
-        "kernels.add_product": [(kernels.add_product, {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))})],
-        "kernels.add_sparse_product": [
-            (
-                kernels.add_sparse_product,
-                {
-                    "K": rows(),
-                    "starts": np.arange(N + 1),
-                    "functions": some(N, K),
-                    "coef": vector(),
-                    "out": np.zeros((K, D)),
-                },
-            )
-        ],
-        "dual.SeparableTerms": [
-            (dual.SeparableTerms, {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)})
-        ],
-        "dual.SeparableTerms.__len__": [(terms().__len__, {})],
-        "dual.WorkingSet": [(dual.WorkingSet, {"size": 4, "n_rows": N})],
-        "dual.Tile32": [(dual.Tile32, {"size": 4})],
-        "dual.Tile64": [(dual.Tile64, {"size": 4})],
-        "dual.kkt_violation": [(dual.kkt_violation, {"terms": terms(), **state, "out": np.empty(N)})],
-        "dual.solve_working_sets": [
-            (dual.solve_working_sets, {**on_matrix, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
-        ],
+        "kernels.polynomial": {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3},
+        "shapley.add_shapley_values": [shapley_arguments(kernel) for kernel in ("rbf", "laplacian", "chi2")],
+        "gradients.add_signed_sums": {"X": rows(), "Zt": rows(D, K), "weights": rows(N, K), "out": np.zeros((N, D))},
+        "kernels.remove_rows": {"team": ALONE, "K": np.eye(N), "kept": np.array([0, 2, 3])},
+        "kernels.add_product": {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))},
+        "kernels.add_sparse_product": {
+            "K": rows(),
+            "starts": np.arange(N + 1),
+            "functions": some(N, K),
+            "coef": vector(),
+            "out": np.zeros((K, D)),
+        },
+        "dual.SeparableTerms": {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)},
+        "dual.SeparableTerms.__len__": (terms(), {}),
+        "dual.WorkingSet": {"size": 4, "n_rows": N},
+        "dual.Tile32": {"size": 4},
+        "dual.Tile64": {"size": 4},
+        "dual.kkt_violation": {"terms": terms(), **state, "out": np.empty(N)},
+        "dual.solve_working_sets": {**on_matrix, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
         "dual.solve_from_rows": [
-            (
-                dual.solve_from_rows,
-                {key: value for key, value in on_matrix.items() if key not in ("K", "tile", "rows")}
-                | {"rows": entry_rows, "tile": tile, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
-            )
+            {key: value for key, value in on_matrix.items() if key not in ("K", "tile", "rows")}
+            | {"rows": entry_rows, "tile": tile, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9}
             for entry_rows, tile in (
                 (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0), dual.Tile32(4)),
                 (dual.EntryRows64(rows(), np.ones(N), 1.0), dual.Tile64(4)),
             )
         ],
-        "dual.EntryRows32": [(dual.EntryRows32, {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0})],
-        "dual.EntryRows64": [(dual.EntryRows64, {"X": rows(), "squares": np.ones(N), "gamma": 1.0})],
-        "dual.EntryRows32.fill": [
-            (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0, 1.0, 1e6).fill, {"team": ALONE})
-        ],
-        "dual.EntryRows64.fill": [(dual.EntryRows64(rows(), np.ones(N), 1.0, 1.0, 1e6).fill, {"team": ALONE})],
-        "dual.EntryRows32.__len__": [(dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0).__len__, {})],
-        "dual.EntryRows64.__len__": [(dual.EntryRows64(rows(), np.ones(N), 1.0).__len__, {})],
-        "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"has_intercept": False})],
-        "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"has_intercept": True})],
-        "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), has_intercept=True).solve, solve)],
-        "dual.Subproblems64.solve": [(dual.Subproblems64(**subproblems(np.float64), has_intercept=False).solve, solve)],
-        "dual.Subproblems32.compute_decision_values": [
-            (dual.Subproblems32(**subproblems(np.float32), has_intercept=True).compute_decision_values, {})
-        ],
-        "dual.Subproblems64.compute_decision_values": [
-            (dual.Subproblems64(**subproblems(np.float64), has_intercept=False).compute_decision_values, {})
-        ],
-        "csr.CSRMatrix": [(csr.CSRMatrix, {"data": np.ones(N), **indices, "n_columns": D})],
-        "csr.CSRMatrix.rows": [(sparse().rows, {"first": 2, "end": 5})],
-        "csr.CSRMatrix.__len__": [(sparse().__len__, {})],
-        "csr.check_arrays": [(csr.check_arrays, {**indices, "n_values": N, "n_rows": N, "n_columns": D})],
-        "csr.inner_products": [(csr.inner_products, {"X": sparse(), "Z": sparse(), "out": np.empty((N, N))})],
-        "csr.count_nonzeros": [(csr.count_nonzeros, {"X": rows(), "indptr": np.empty(N + 1, np.int64)})],
-        "csr.copy_nonzeros": [
-            (csr.copy_nonzeros, {"X": rows(), "data": np.empty(N * D), "indices": np.empty(N * D, np.int32)})
-        ],
-        "csr.matvec": [(csr.matvec, {"team": ALONE, "X": sparse(), "W": rows(K), "out": np.empty((K, N))})],
-        "csr.rmatvec": [(csr.rmatvec, {"team": ALONE, "X": sparse(), **weights})],
-        "dense.matvec": [(dense.matvec, products(False) | {"W": rows(K), "out": np.empty((K, N))})],
-        "dense.matvec_transposed": [
-            (dense.matvec_transposed, products(True) | {"W": rows(K), "out": np.empty((K, N))})
-        ],
-        "dense.rmatvec": [(dense.rmatvec, products(False) | weights)],
-        "dense.rmatvec_transposed": [(dense.rmatvec_transposed, products(True) | weights)],
-        "dense.take_rows": [(dense.take_rows, products(False) | {"chosen": some(4, N), "out": np.empty((4, D))})],
-        "dense.take_columns": [(dense.take_columns, products(True) | {"chosen": some(4, N), "out": np.empty((4, D))})],
-        "dense.are_finite": [(dense.are_finite, {"team": ALONE, "numbers": vector()})],
-        "dense.inner_products": [(dense.inner_products, {"X": rows(4), "Z": rows(N), "out": np.empty((4, N))})],
-        "dense.second_moments": [
-            (
-                dense.second_moments,
-                products(False)
-                | {"chosen": some(4, N), "centre": vector(D), "factors": vector(4), "out": np.empty((D, D))},
-            )
-        ],
-        "hinge.scan_breakpoints": [
-            (hinge.scan_breakpoints, line() | {"intercept": 0.0, "intercept_end": 0.0, "lo": 0.0, "hi": 1.0})
-        ],
-        "hinge.find_root": [
-            (
-                hinge.find_root,
-                {"breakpoints": 2 + vector(), "jumps": np.ones(N), "curvature": 1.0, "slope": -9.0, "lo": 0.0},
-            )
-        ],
-        "hinge.advance": [(hinge.advance, line() | {"step": 0.5, "mu": 0.1, "coef": np.empty(N)})],
-        "hinge.smoothed_hinges": [
-            (
-                hinge.smoothed_hinges,
-                f | intercept | {"width": 0.1, "positive_factor": 1.0, "negative_factor": 1.0, "coef": np.empty(N)},
-            )
-        ],
-        "hinge.smoothed_slopes": [(hinge.smoothed_slopes, f | intercept | {"width": 0.1})],
-        "hinge.rows_near_kink": [(hinge.rows_near_kink, f | intercept | {"distance": 0.1})],
-        "hinge.weighted_quantile": [
-            (hinge.weighted_quantile, {"values": vector(), "weights": np.ones(N), "level": 4.0})
-        ],
-        "hinge.collect_residuals": [
-            (hinge.collect_residuals, line() | {"k": 0.5, "lo": -1.0, "hi": 1.0, "residuals": np.empty(N)})
-        ],
-        "hinge.advance_with_intercept": [
-            (
-                hinge.advance_with_intercept,
-                line()
-                | {"step": 0.5, "intercept": 0.1, "residuals": vector(), "plane_intercept": 0.5}
-                | {"plane_balance": 0.0, "coef": np.empty(N)},
-            )
-        ],
+        "dual.EntryRows32": {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0},
+        "dual.EntryRows64": {"X": rows(), "squares": np.ones(N), "gamma": 1.0},
+        "dual.EntryRows32.fill": (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0, 1.0, 1e6), {"team": ALONE}),
+        "dual.EntryRows64.fill": (dual.EntryRows64(rows(), np.ones(N), 1.0, 1.0, 1e6), {"team": ALONE}),
+        "dual.EntryRows32.__len__": (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0), {}),
+        "dual.EntryRows64.__len__": (dual.EntryRows64(rows(), np.ones(N), 1.0), {}),
+        "dual.Subproblems32": subproblems(np.float32) | {"has_intercept": False},
+        "dual.Subproblems64": subproblems(np.float64) | {"has_intercept": True},
+        "dual.Subproblems32.solve": (dual.Subproblems32(**subproblems(np.float32), has_intercept=True), solve),
+        "dual.Subproblems64.solve": (dual.Subproblems64(**subproblems(np.float64), has_intercept=False), solve),
+        "dual.Subproblems32.compute_decision_values": (
+            dual.Subproblems32(**subproblems(np.float32), has_intercept=True),
+            {},
+        ),
+        "dual.Subproblems64.compute_decision_values": (
+            dual.Subproblems64(**subproblems(np.float64), has_intercept=False),
+            {},
+        ),
+        "csr.CSRMatrix": {"data": np.ones(N), **indices, "n_columns": D},
+        "csr.CSRMatrix.rows": (sparse(), {"first": 2, "end": 5}),
+        "csr.CSRMatrix.__len__": (sparse(), {}),
+        "csr.check_arrays": {**indices, "n_values": N, "n_rows": N, "n_columns": D},
+        "csr.inner_products": {"X": sparse(), "Z": sparse(), "out": np.empty((N, N))},
+        "csr.count_nonzeros": {"X": rows(), "indptr": np.empty(N + 1, np.int64)},
+        "csr.copy_nonzeros": {"X": rows(), "data": np.empty(N * D), "indices": np.empty(N * D, np.int32)},
+        "csr.matvec": {"team": ALONE, "X": sparse(), "W": rows(K), "out": np.empty((K, N))},
+        "csr.rmatvec": {"team": ALONE, "X": sparse(), **weights},
+        "dense.matvec": products(False) | {"W": rows(K), "out": np.empty((K, N))},
+        "dense.matvec_transposed": products(True) | {"W": rows(K), "out": np.empty((K, N))},
+        "dense.rmatvec": products(False) | weights,
+        "dense.rmatvec_transposed": products(True) | weights,
+        "dense.take_rows": products(False) | {"chosen": some(4, N), "out": np.empty((4, D))},
+        "dense.take_columns": products(True) | {"chosen": some(4, N), "out": np.empty((4, D))},
+        "dense.are_finite": {"team": ALONE, "numbers": vector()},
+        "dense.inner_products": {"X": rows(4), "Z": rows(N), "out": np.empty((4, N))},
+        "dense.second_moments": products(False)
+        | {"chosen": some(4, N), "centre": vector(D), "factors": vector(4), "out": np.empty((D, D))},
+        "hinge.scan_breakpoints": line() | {"intercept": 0.0, "intercept_end": 0.0, "lo": 0.0, "hi": 1.0},
+        "hinge.find_root": {
+            "breakpoints": 2 + vector(),
+            "jumps": np.ones(N),
+            "curvature": 1.0,
+            "slope": -9.0,
+            "lo": 0.0,
+        },
+        "hinge.advance": line() | {"step": 0.5, "mu": 0.1, "coef": np.empty(N)},
+        "hinge.smoothed_hinges": f
+        | intercept
+        | {"width": 0.1, "positive_factor": 1.0, "negative_factor": 1.0, "coef": np.empty(N)},
+        "hinge.smoothed_slopes": f | intercept | {"width": 0.1},
+        "hinge.rows_near_kink": f | intercept | {"distance": 0.1},
+        "hinge.weighted_quantile": {"values": vector(), "weights": np.ones(N), "level": 4.0},
+        "hinge.collect_residuals": line() | {"k": 0.5, "lo": -1.0, "hi": 1.0, "residuals": np.empty(N)},
+        "hinge.advance_with_intercept": line()
+        | {"step": 0.5, "intercept": 0.1, "residuals": vector(), "plane_intercept": 0.5}
+        | {"plane_balance": 0.0, "coef": np.empty(N)},
         **{
-            f"smooth.{type(loss).__name__}.{name}": [(getattr(loss, name), arguments)]
+            f"smooth.{type(loss).__name__}.{name}": (loss, arguments)
             for loss in (smooth.SquaredHinge(), smooth.Logistic(), smooth.SquaredEpsilonInsensitive(0.1))
             for name, arguments in smooth_passes().items()
         },
-        "smooth.SquaredHinge": [(smooth.SquaredHinge, {})],
-        "smooth.Logistic": [(smooth.Logistic, {})],
-        "smooth.SquaredEpsilonInsensitive": [(smooth.SquaredEpsilonInsensitive, {"epsilon": 0.1})],
-        "linear.solve_simplex_qp": [
-            (
-                linear.solve_simplex_qp,
-                {"H": np.eye(K), "b": vector(K), "beta": np.ones(K), "tol": 1e-6, "max_rounds": 9},
-            )
-        ],
-        "linear.MulticlassHinge": [(linear.MulticlassHinge, {"y": some(N, K), "s": np.ones(N), "n_classes": K})],
-        "linear.MulticlassHinge.advance": [
-            (multiclass().advance, margins() | {"step": 0.5, "mu": 0.1, "coef": np.empty((K, N))})
-        ],
-        "linear.MulticlassHinge.slope": [(multiclass().slope, margins() | {"rows": some(4, N), "k": 0.5})],
-        "linear.MulticlassHinge.drop_linear_rows": [
-            (multiclass().drop_linear_rows, margins() | {"rows": some(4, N), "lo": 0.0, "hi": 1.0})
-        ],
-        "linear.ascent_epoch": [(linear.ascent_epoch, ascent(X)) for X in (rows(), sparse())],
-        "linear.multiclass_epoch": [(linear.multiclass_epoch, multiclass_ascent(X)) for X in (rows(), sparse())],
-        "linear.squared_norms": [(linear.squared_norms, {"X": X, "out": np.empty(N)}) for X in (rows(), sparse())],
-        "linear.count_values": [(linear.count_values, {"X": X}) for X in (rows(), sparse())],
-        "budget.MergeGrids": [(budget.MergeGrids, {"grids": np.full((2, 4, 4), 0.5, np.float32)})],
-        "budget.find_partners": [(budget.find_partners, search | found | {"found": np.empty((2, 2))})],
-        "budget.MergingState": [(budget.MergingState, {"n_features": D, "budget": 4})],
+        "smooth.SquaredHinge": {},
+        "smooth.Logistic": {},
+        "smooth.SquaredEpsilonInsensitive": {"epsilon": 0.1},
+        "linear.solve_simplex_qp": {"H": np.eye(K), "b": vector(K), "beta": np.ones(K), "tol": 1e-6, "max_rounds": 9},
+        "linear.MulticlassHinge": {"y": some(N, K), "s": np.ones(N), "n_classes": K},
+        "linear.MulticlassHinge.advance": (
+            multiclass(),
+            margins() | {"step": 0.5, "mu": 0.1, "coef": np.empty((K, N))},
+        ),
+        "linear.MulticlassHinge.slope": (multiclass(), margins() | {"rows": some(4, N), "k": 0.5}),
+        "linear.MulticlassHinge.drop_linear_rows": (
+            multiclass(),
+            margins() | {"rows": some(4, N), "lo": 0.0, "hi": 1.0},
+        ),
+        "linear.ascent_epoch": [ascent(X) for X in (rows(), sparse())],
+        "linear.multiclass_epoch": [multiclass_ascent(X) for X in (rows(), sparse())],
+        "linear.squared_norms": [{"X": X, "out": np.empty(N)} for X in (rows(), sparse())],
+        "linear.count_values": [{"X": X} for X in (rows(), sparse())],
+        "budget.MergeGrids": {"grids": np.full((2, 4, 4), 0.5, np.float32)},
+        "budget.find_partners": search | found | {"found": np.empty((2, 2))},
+        "budget.MergingState": {"n_features": D, "budget": 4},
         "budget.MergingState.run": [
-            (budget.MergingState(D, 4).run, merge_steps() | {"X": X}) for X in (merge_steps()["X"], sparse(np.float32))
+            (budget.MergingState(D, 4), merge_steps() | {"X": X}) for X in (merge_steps()["X"], sparse(np.float32))
         ],
-        "budget.removal_steps": [(budget.removal_steps, fixed_steps())],
-        "budget.projection_steps": [(budget.projection_steps, fixed_steps())],
-        "nystroem.Kernel": [(nystroem.Kernel, {"name": "poly", "gamma": 1.0, "coef0": 1.0, "degree": 3})],
-        "nystroem.Tree": [(nystroem.Tree, tree())],
-        "nystroem.Tree.route": [(nystroem.Tree(**tree()).route, {"X": X, **leaves}) for X in (rows(), sparse())],
-        "nystroem.Landmarks": [(nystroem.Landmarks, landmarks())],
-        "nystroem.Landmarks.pairwise": [
-            (values.pairwise, {"X": X, "out": np.empty((N, 4))}) for X in (rows(), sparse())
-        ],
-        "nystroem.Landmarks.evaluate": [
-            (values.evaluate, {"X": X, "out": np.empty((N, 7))}) for X in (rows(), sparse())
-        ],
-        "nystroem.Machine": [(nystroem.Machine, machine())],
+        "budget.removal_steps": fixed_steps(),
+        "budget.projection_steps": fixed_steps(),
+        "nystroem.Kernel": {"name": "poly", "gamma": 1.0, "coef0": 1.0, "degree": 3},
+        "nystroem.Tree": tree(),
+        "nystroem.Tree.route": [(nystroem.Tree(**tree()), {"X": X, **leaves}) for X in (rows(), sparse())],
+        "nystroem.Landmarks": landmarks(),
+        "nystroem.Landmarks.pairwise": [(values, {"X": X, "out": np.empty((N, 4))}) for X in (rows(), sparse())],
+        "nystroem.Landmarks.evaluate": [(values, {"X": X, "out": np.empty((N, 7))}) for X in (rows(), sparse())],
+        "nystroem.Machine": machine(),
         "nystroem.Machine.decision_values": [
-            (whole.decision_values, {"team": ALONE, "X": X, "out": np.empty((N, 1))}) for X in (rows(), sparse())
+            (whole, {"team": ALONE, "X": X, "out": np.empty((N, 1))}) for X in (rows(), sparse())
         ],
     }
 
 
-CALLS = calls()
+def resolved(name: str, given: Any) -> list[Call]:
+    """Calls of the function of this name."""
+    found = []
+    for one in given if isinstance(given, list) else [given]:
+        owner, arguments = one if isinstance(one, tuple) else (None, one)
+        function = attrgetter(name)(_native._module) if owner is None else getattr(owner, name.rpartition(".")[2])
+        found.append((function, arguments))
+    return found
+
+
+CALLS = {name: resolved(name, given) for name, given in calls().items()}
 ANY_LENGTH = {  # arrays whose length no other argument fixes: a shorter one is a smaller problem
     ("csr.CSRMatrix", "indptr"),
     ("dense.are_finite", "numbers"),

@@ -1,7 +1,5 @@
 """Compiled steps on a budget: against the papers' pseudo-code, and with arguments and states that lie."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 from naive import budget as naive
 from widemargin._native import budget
 from widemargin._native import csr as native_csr
+from widemargin.data.csr import make_csr
 from widemargin.solvers.sgd.budgeted_machine import RULES
 from widemargin.solvers.sgd.lookup_table import tabulate
 
@@ -41,8 +40,7 @@ def data(n: int = 120, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 
 def csr(X: np.ndarray) -> Any:
-    rows = sp.csr_array(X)
-    return native_csr.CSRMatrix(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), rows.shape[1])
+    return make_csr(sp.csr_array(X))
 
 
 def run(state: Any, X: Any, order: Any, signed_weights: Any, grids: Any, rule: str = "lookup-wd") -> None:
@@ -56,9 +54,6 @@ def slow_machine(
     for x, weight in zip(X.astype(np.float64), signed_weights, strict=True):
         machine.step(x, weight, make_room)
     return machine
-
-
-# ------------------------------------------------------------------------------------------------------------- searches
 
 
 def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, grids: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +111,7 @@ def test_search_passes_over_what_is_beyond_its_sizes(rule: str, grids: Any) -> N
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -3.0, 1e-320, 1e308])
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 0.0, 1e-320, 1e308])
 def test_search_among_numbers_that_are_none(rule: str, value: float, grids: Any) -> None:
     for own, a, e in ((value, 2.0, -1.0), (1.0, value, -1.0), (1.0, 2.0, value)):
         coef, log_kappa = np.full((2, 20), 2.0), np.full((2, 20), -1.0, np.float32)
@@ -147,9 +142,6 @@ def test_grids(grids: np.ndarray, error: type[Exception]) -> None:
 def test_the_largest_grid_is_that_which_float32_numbers() -> None:
     with pytest.raises(ValueError, match="4096"):
         budget.MergeGrids(np.zeros((2, 4097, 4097), np.float32))
-
-
-# ------------------------------------------------------------------------------------------------------------- mergers
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr])
@@ -202,8 +194,8 @@ def test_arrays_outlive_their_machine() -> None:
     assert [array.shape for array in arrays] == [(1000, 112), (4, 112), (7,), (7,), (1000,)]
 
 
-@pytest.mark.parametrize("features", [0, 1, 3])
-@pytest.mark.parametrize("most", [1, 2, 15, 16, 31, 200])
+@pytest.mark.parametrize("features", [0, 3])
+@pytest.mark.parametrize("most", [1, 15, 16, 200])
 def test_sizes_of_machines(features: int, most: int, grids: Any) -> None:
     rng = np.random.default_rng(0)
     X, signed_weights = rng.normal(size=(300, features)).astype(np.float32), rng.choice([-1.0, 1.0], 300)
@@ -271,8 +263,17 @@ def test_counts_that_cannot_be(counts: tuple[int, ...], grids: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("n_points", [(10, 0), (0, 10), (5, 5), (3, 4), (0, 0)])
-@pytest.mark.parametrize("what", ["random", "nan", "inf", "swapped", "zero"])
+@pytest.mark.parametrize(
+    ("what", "n_points"),
+    [
+        ("random", (10, 0)),
+        ("random", (3, 4)),
+        ("nan", (0, 10)),
+        ("swapped", (3, 4)),
+        ("swapped", (0, 10)),
+        ("zero", (10, 0)),
+    ],
+)
 def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, grids: Any) -> None:
     """Whatever was written into a machine: numbers that mean nothing, but no slot beyond the last."""
     X, signed_weights = data()
@@ -282,7 +283,7 @@ def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, 
     if what == "swapped":
         state.slots[0] = np.where(np.arange(state.slots.shape[1]) < n_points[0], -1e-3, 1e-3)
     elif what != "random":
-        value = {"nan": np.nan, "inf": np.inf, "zero": 0.0}[what]
+        value = {"nan": np.nan, "zero": 0.0}[what]
         state.slots[:, ::2] = state.sums[::2] = state.points[1] = state.shift[1] = value
     state.counts[FRONT : BACK + 1] = n_points
     for rows in (X, csr(X)):
@@ -310,9 +311,6 @@ def test_two_threads_on_one_machine(grids: Any) -> None:
         for rows in (X, csr(X)) * 4:
             pool.submit(run, state, rows, np.arange(len(X)), signed_weights, grids)
     assert state.counts[FRONT] + state.counts[BACK] <= BUDGET
-
-
-# --------------------------------------------------------------------------------------------------- points that stay
 
 
 class Fixed:

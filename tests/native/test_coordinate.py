@@ -1,7 +1,5 @@
 """Dual coordinate ascent against single steps in NumPy, and what must hold after any epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -11,13 +9,13 @@ import scipy.sparse as sp
 
 from naive import cutting_plane as naive
 from widemargin._native import Stopped, Team, csr, linear
+from widemargin.data.csr import make_csr
 
 ALONE = Team(1)
 
 
 def sparse_rows(X: np.ndarray) -> csr.CSRMatrix:
-    S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
+    return make_csr(sp.csr_array(X))
 
 
 def far(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
@@ -25,14 +23,7 @@ def far(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
     return lambda X: make(np.concatenate([X, np.ones((2**20, X.shape[1]), X.dtype)]))
 
 
-def same(X: np.ndarray) -> np.ndarray:
-    return X
-
-
-FORMS: dict[str, Any] = {
-    "dense": same,
-    "csr": sparse_rows,
-}
+FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sparse_rows}
 
 
 def problem(seed: int, n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -112,9 +103,8 @@ def test_the_gap_of_an_epoch_without_steps_is_the_duality_gap(form: str, sigma: 
     assert np.isclose(point.gap, primal - dual, atol=1e-4 * primal)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("form", "dtype"), [("dense", np.float32), ("csr", np.float64)])
+@pytest.mark.parametrize("C", [0.01, 100.0])
 def test_the_dual_never_falls_and_meets_the_primal(form: str, dtype: type, C: float) -> None:
     X, signed = problem(1)
     X = X.astype(dtype)
@@ -169,7 +159,7 @@ def test_rows_that_no_cache_holds(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (7, 0), (5, 9), (3, 50)])
+@pytest.mark.parametrize("shape", [(0, 3), (7, 0), (5, 9)])
 def test_values_are_counted_and_squared(form: str, dtype: type, shape: tuple[int, int]) -> None:
     X = np.random.default_rng(0).normal(size=shape).astype(dtype)
     rows = FORMS[form](X)

@@ -1,6 +1,4 @@
-"""Compiled functions of sparse rows, against loops over the non-zeros."""
-
-from __future__ import annotations
+"""Compiled functions of sparse rows, against dense ones."""
 
 import gc
 import sys
@@ -15,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from naive import sparse as naive
 from widemargin._native import Team, csr
 from widemargin.data.csr import make_csr
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 dtypes = st.sampled_from([np.float32, np.float64])
 ONE, TWO, THREE = (Team(n) for n in (1, 2, 3))
+Rows = tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]  # values, columns, row starts
 
 
-def random_rows(rng: np.random.Generator, n: int, d: int, dtype: type, *, repeats: bool = True) -> naive.Rows:
+def random_rows(rng: np.random.Generator, n: int, d: int, dtype: type, *, repeats: bool = True) -> Rows:
     """CSR rows in any order of columns, with explicit zeros, empty rows and, if asked for, repeated columns."""
     counts = rng.integers(0, d + 1, size=n)
     columns = [rng.choice(d, size=k, replace=repeats) for k in counts]
@@ -33,12 +31,18 @@ def random_rows(rng: np.random.Generator, n: int, d: int, dtype: type, *, repeat
     return data.astype(dtype), indices, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def matrix(rows: naive.Rows, d: int) -> csr.CSRMatrix:
+def to_dense(rows: Rows, d: int) -> NDArray[np.float64]:
+    """The rows with their zeros in float64; repeated columns add up."""
+    data, *places = rows
+    return sp.csr_array((data.astype(np.float64), *places), shape=(len(rows[2]) - 1, d)).toarray()
+
+
+def matrix(rows: Rows, d: int) -> csr.CSRMatrix:
     data, indices, indptr = rows
     return csr.CSRMatrix(data, indices.astype(np.int32), indptr, d)
 
 
-def in_order(rows: naive.Rows) -> naive.Rows:
+def in_order(rows: Rows) -> Rows:
     """The same rows with their columns in ascending order, repeated as before."""
     data, indices, indptr = rows
     order = np.lexsort((indices, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))))
@@ -63,7 +67,8 @@ def test_a_view_and_its_slices() -> None:
     assert part.nnz == rows[2][13] - rows[2][6]
     out = np.empty((7, 20))
     csr.inner_products(part, X, out)
-    np.testing.assert_allclose(out, naive.csr_inner(rows, rows, 7)[6:13], atol=1e-12)
+    exact = to_dense(rows, 7)
+    np.testing.assert_allclose(out, exact[6:13] @ exact.T, atol=1e-12)
     assert X.rows(20, 20).shape == (0, 7)
     for first, end in ((-1, 3), (3, 2), (0, 21), (21, 21), (2**62, 2**63 - 1)):
         with pytest.raises(IndexError):
@@ -147,15 +152,14 @@ def test_scipys_arrays_are_shared_where_they_can_be() -> None:
 def test_inner_products(seed: int, r: int, c: int, d: int, dtype: type, repeats: bool) -> None:
     rng = np.random.default_rng(seed)
     one, other = (random_rows(rng, n, d, dtype, repeats=repeats) for n in (r, c))
-    expected = naive.csr_inner(one, other, d)
+    expected = to_dense(one, d) @ to_dense(other, d).T
     for a, b in ((one, other), (in_order(one), in_order(other)), (one, in_order(other)), (in_order(one), other)):
         out = np.full((r, c + 2), np.nan, dtype)[:, 1:-1]
         csr.inner_products(matrix(a, d), matrix(b, d), out)
         np.testing.assert_allclose(out, expected, **tolerance(dtype))
 
 
-@pytest.mark.parametrize("is_sorted", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("dtype", "is_sorted"), [(np.float32, True), (np.float64, False)])
 @pytest.mark.parametrize(
     ("c", "d", "most"), [(1, 1, 1), (5, 192, 50), (63, 500, 400), (64, 193, 193), (130, 800, 9), (200, 20_000, 40)]
 )
@@ -163,7 +167,7 @@ def test_panels(c: int, d: int, most: int, dtype: type, is_sorted: bool) -> None
     """One panel and several; panels of a few columns and of many; rows that do and do not fill the last panel."""
     rng = np.random.default_rng(c)
 
-    def rows(n: int) -> naive.Rows:
+    def rows(n: int) -> Rows:
         data, indices, indptr = random_rows(rng, n, most, dtype, repeats=False)
         found = data, np.sort(rng.permutation(d)[:most])[indices], indptr
         return in_order(found) if is_sorted else found
@@ -171,7 +175,7 @@ def test_panels(c: int, d: int, most: int, dtype: type, is_sorted: bool) -> None
     one, other = rows(7), rows(c)
     out = np.full((7, c), np.nan, dtype)
     csr.inner_products(matrix(one, d), matrix(other, d), out)
-    np.testing.assert_allclose(out, naive.csr_inner(one, other, d), **tolerance(dtype))
+    np.testing.assert_allclose(out, to_dense(one, d) @ to_dense(other, d).T, **tolerance(dtype))
 
 
 def test_a_product_does_not_depend_on_the_rows_beside_it() -> None:
@@ -232,7 +236,7 @@ def weights(rng: np.random.Generator, k: int, n: int) -> NDArray[np.float64]:
 def test_matvec_and_rmatvec(seed: int, n: int, d: int, k: int, dtype: type) -> None:
     rng = np.random.default_rng(seed)
     rows = random_rows(rng, n, d, dtype)
-    X, exact = matrix(rows, d), naive.to_dense(rows, d)
+    X, exact = matrix(rows, d), to_dense(rows, d)
     W, coef, out, sums = rng.normal(size=(k, d)), weights(rng, k, n), np.full((k, n), np.nan), np.full((k, d), np.nan)
     csr.matvec(TWO, X, W, out)
     np.testing.assert_allclose(out, W @ exact.T, atol=1e-12)
@@ -247,7 +251,7 @@ def many_rows(n: int, d: int, density: float) -> sp.csr_array:
     return sp.random_array((n, d), density=density, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 8, 70])
+@pytest.mark.parametrize("k", [1, 3, 70])
 @pytest.mark.parametrize("shape", [(4000, 40, 0.5), (300, 2000, 0.2), (50, 30_000, 0.01)])
 def test_results_are_the_same_on_any_number_of_threads(k: int, shape: Any) -> None:
     X, rng = many_rows(*shape), np.random.default_rng(k)
@@ -308,8 +312,7 @@ def test_products_depend_on_a_rows_values_alone(dtype: type) -> None:
         for n, k in ((1, 1), (300, 1), (300, 9), (5, 3)):
             rows = sp.vstack([X] * n, format="csr")
             out = np.empty((k, n))
-            view = csr.CSRMatrix(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), 200)
-            csr.matvec(ONE, view, W[:k], out)
+            csr.matvec(ONE, make_csr(rows), W[:k], out)
             outs.append(out[0])
         for out in outs:
             np.testing.assert_array_equal(out, outs[0][0])

@@ -1,7 +1,5 @@
 """Passes over dense rows, against matrix products."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from widemargin._native import Team, dense
 
 TEAM = Team(1)
-SHAPES = [(0, 3), (1, 1), (7, 5), (30, 4), (33, 0), (3000, 9), (1100, 70), (40, 5000), (300, 2049), (20_000, 3)]
+SHAPES = [(0, 3), (7, 5), (33, 0), (1100, 70), (40, 5000), (300, 2049), (20_000, 3)]
 
 
 def passes(X: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
@@ -46,7 +44,7 @@ def test_matvec_and_rmatvec(n: int, d: int, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [1, 7, 30, 33, 2050])
+@pytest.mark.parametrize("d", [1, 33, 2050])
 def test_products_depend_neither_on_a_rows_place_nor_on_the_number_of_rows_or_vectors(d: int, dtype: type) -> None:
     rng = np.random.default_rng(d)
     X, W = np.tile(rng.normal(size=d).astype(dtype), (1030, 1)), rng.normal(size=(7, d))
@@ -67,8 +65,9 @@ def test_coefficients_of_a_block_of_columns() -> None:
     np.testing.assert_allclose(total, (coef[:, 10:60] - coef[:, 40:]) @ X, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "d"), [(30_000, 7), (3000, 200), (300, 4100)])
+@pytest.mark.parametrize(
+    ("n", "d", "dtype"), [(30_000, 7, np.float32), (3000, 200, np.float64), (300, 4100, np.float32)]
+)
 def test_results_do_not_depend_on_the_number_of_threads(n: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(0)
     X, W, coef = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=(2, d)), rng.normal(size=(2, n))
@@ -107,7 +106,7 @@ def test_numbers_that_are_not_finite_are_found(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("m", [0, 1, 3, 256, 300, 1000])
+@pytest.mark.parametrize("m", [0, 3, 300])
 def test_moments_of_some_rows(m: int, dtype: type) -> None:
     for d in (0, 1, 3, 8, 9, 24, 25, 50, 100):
         rng = np.random.default_rng(m + d)
@@ -133,7 +132,7 @@ def test_rows_of_weight_zero_are_skipped() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [0, 1, 7, 8, 9, 16, 17, 40, 3000])
+@pytest.mark.parametrize("d", [0, 7, 8, 17, 3000])
 def test_rows_are_copied(d: int, dtype: type) -> None:
     X = np.random.default_rng(d).normal(size=(50, d)).astype(dtype)
     for n_chosen in (0, 1, 30, 3000 if d < 100 else 300):
@@ -167,17 +166,7 @@ def test_indices_that_share_memory_with_out_are_refused() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("r", "c", "d"),
-    [
-        (0, 5, 3),
-        (4, 0, 3),
-        (3, 4, 0),
-        (1, 1, 1),
-        (7, 70, 5),
-        (13, 129, 700),
-        (50, 33, 1025),
-        (100, 49, 65),
-        (49, 9, 600),
-    ],
+    [(0, 5, 3), (4, 0, 3), (3, 4, 0), (13, 129, 700), (50, 33, 1025), (49, 9, 600)],
 )
 def test_inner_products(r: int, c: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(r + c + d)

@@ -1,12 +1,9 @@
 """The compiled dual solvers against their naive twins: working sets, the violation, and rows added up."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -29,8 +26,6 @@ dtypes = st.sampled_from([SINGLE, DOUBLE])
 
 
 class Problem(NamedTuple):
-    """A small signed dual with its dense kernel matrix."""
-
     K: NDArray[np.float64]
     y: Vector
     upper: Vector
@@ -49,16 +44,12 @@ class Problem(NamedTuple):
         return float(0.5 * beta @ self.K @ beta - self.y @ beta)
 
     def violation(self, beta: Vector, has_intercept: bool) -> float:
-        alpha = self.y * beta
-        if has_intercept:
-            return max(0.0, naive.equality_violation(self.Q, -np.ones(len(beta)), self.y, self.upper, alpha))
-        return naive.violation(self.Q, -np.ones(len(beta)), self.upper, alpha)
+        signs = self.y if has_intercept else None
+        return naive.violation(self.Q, -np.ones(len(beta)), self.upper, self.y * beta, signs)
 
     def optimum(self, has_intercept: bool) -> float:
-        p = -np.ones(len(self.y))
-        if has_intercept:
-            return naive.objective(self.Q, p, naive.solve_equality_qp(self.Q, p, self.y, self.upper))
-        return naive.objective(self.Q, p, naive.solve_box_qp(self.Q, p, self.upper))
+        p, signs = -np.ones(len(self.y)), self.y if has_intercept else None
+        return naive.objective(self.Q, p, naive.solve_qp(self.Q, p, self.upper, signs))
 
 
 def make_problem(
@@ -147,7 +138,7 @@ def test_one_working_set_solves_the_equality_problem(seed: int, m: int, C: float
 
 
 @pytest.mark.parametrize("order", ["mixed", "sorted by label", "one of a kind"])
-@pytest.mark.parametrize("size", [3, 6, 24])
+@pytest.mark.parametrize("size", [3, 6])
 def test_small_working_sets_solve_the_equality_problem(size: int, order: str) -> None:
     """A working set of one kind of label cannot move, whichever rows have the largest violations."""
     problem = make_problem(3, 24, ridge=0.1)
@@ -235,7 +226,7 @@ def test_indefinite_matrices_end_inside_the_box(seed: int, m: int, has_intercept
 def test_bounded_coordinates_equal_their_bound(dtype: np.dtype) -> None:
     """To the last digit: free coordinates are found by comparison."""
     problem = make_problem(5, 10, ridge=1.0, C=0.1 / 3)
-    alpha = naive.solve_box_qp(problem.Q, -np.ones(10), problem.upper)
+    alpha = naive.solve_qp(problem.Q, -np.ones(10), problem.upper)
     beta, *_ = solve(problem, size=10, tol=1e-6, has_intercept=False, dtype=dtype)
     for bound in (np.zeros(10), problem.upper):
         at_bound = alpha == bound
@@ -310,10 +301,9 @@ def test_remove_rows(kept: list[int], dtype: np.dtype, spare: int) -> None:
     np.testing.assert_array_equal(K[: len(kept), : len(kept)], expected)
 
 
-@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_many_rows_are_removed_by_all_threads(dtype: np.dtype) -> None:
+def test_many_rows_are_removed_by_all_threads() -> None:
     rng = np.random.default_rng(0)
-    K = rng.normal(size=(2300, 2500)).astype(dtype)
+    K = rng.normal(size=(2300, 2500)).astype(SINGLE)
     kept = np.sort(rng.choice(2300, 1700, replace=False))
     expected = K[np.ix_(kept, kept)]
     kernels.remove_rows(Team(2), K, kept)
@@ -370,24 +360,7 @@ def large_problem(m: int = 5000, C: float = 10.0) -> tuple[NDArray[np.float32], 
     return K, y, dual.SeparableTerms(y, np.minimum(0.0, C * y), np.maximum(0.0, C * y), np.ones(m))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> None:
-    K, y, terms = large_problem()
-    points = []
-    for n_threads in (1, 2, 3):
-        beta, f = np.zeros(len(y)), np.zeros(len(y))
-        tile, work, team = dual.Tile32(512), dual.WorkingSet(512, len(y)), Team(n_threads)
-        counts = dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 8)
-        team.close()
-        points.append((beta, f, counts))
-    for beta, f, counts in points[1:]:
-        np.testing.assert_array_equal(beta, points[0][0])
-        np.testing.assert_array_equal(f, points[0][1])
-        assert counts == points[0][2]
-
-
-@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+@pytest.mark.parametrize("C", [0.1, 1e4])
 def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
     K, y, terms = large_problem(2000, C)
     beta, f = np.zeros(len(y)), np.zeros(len(y))
@@ -396,25 +369,6 @@ def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
     assert abs(beta.sum()) <= 1e-13 * np.abs(beta).sum()
     assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
     np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-11 * np.abs(beta).sum())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.01, 0.03])
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, seconds: float) -> None:
-    K, y, terms = large_problem(C=1000.0)
-    beta, f, team = np.zeros(len(y)), np.zeros(len(y)), Team(n_threads)
-    tile, work = dual.Tile32(512), dual.WorkingSet(512, len(y))
-    team.stop_after(seconds)
-    begin = time.perf_counter()
-    n_sets, _, _, violation = dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-9, False, 10**9)
-    assert time.perf_counter() - begin < seconds + 10.0  # to the end it would be minutes; sanitizers are slow
-    assert violation > 1e-9
-    assert (n_sets > 0) == beta.any()
-    np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-7)
-    assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
-    team.resume()
-    assert dual.solve_working_sets(team, K, terms, beta, f, tile, work, 1e-9, False, 1)[0] == 1
 
 
 def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:
@@ -545,9 +499,9 @@ def test_terms_keep_their_arrays() -> None:
         target[0] = 3.0
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e308, 5e-324])
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
+@pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (DOUBLE, DOUBLE)])
 def test_solve_working_sets_ends_on_nan_and_infinity(
     entries: np.dtype, tiles: np.dtype, has_intercept: bool, bad: float
 ) -> None:
@@ -598,7 +552,7 @@ def kernel_problem(
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("m", "d", "size"), [(700, 9, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8), (30, 5, 30)])
+@pytest.mark.parametrize(("m", "d", "size"), [(700, 9, 512), (90, 33, 17), (40, 0, 8)])
 def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
     name: str, has_intercept: bool, m: int, d: int, size: int
 ) -> None:
@@ -617,7 +571,7 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (700, 64, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8)])
+@pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (90, 33, 17), (40, 0, 8)])
 def test_working_sets_without_a_matrix_are_those_with_one(
     dtype: Any, has_intercept: bool, m: int, d: int, size: int
 ) -> None:
@@ -646,7 +600,7 @@ def test_working_sets_without_a_matrix_are_those_with_one(
     assert objectives[1] == pytest.approx(objectives[0], abs=1e-3 * tol * m)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.004])
+@pytest.mark.parametrize("seconds", [0.0, 0.004])
 def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients(seconds: float) -> None:
     X, squares, K, terms, _ = kernel_problem(2000, 5)
     beta, f, team, rows = np.zeros(2000), np.zeros(2000), Team(2), dual.EntryRows32(X, squares, 0.14)
@@ -659,8 +613,7 @@ def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients
     np.testing.assert_allclose(f, K.astype(np.float64) @ beta, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize(("power", "dtype"), [(1, DOUBLE), (2, SINGLE)])
 def test_kept_entries_are_those_computed_again(power: int, dtype: Any) -> None:
     """With memory for all rows, for some or none, before the solve or in it, by one solve or by several at once."""
     rng, m = np.random.default_rng(0), 900

@@ -1,7 +1,5 @@
 """Compiled functions of a tile against plain formulas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,6 @@ def points(name: str, X: np.ndarray, *, is_sparse: bool) -> tuple[Any, Any]:
 
 
 def fill(name: str, X: np.ndarray, Z: np.ndarray, gamma: float, out: np.ndarray, *, is_sparse: bool) -> None:
-    """The kernel matrix of the rows of two dense arrays."""
     kernels.kernel_matrix(*points(name, X, is_sparse=is_sparse), *points(name, Z, is_sparse=is_sparse), gamma, out)
 
 
@@ -47,9 +44,7 @@ def add_product(
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize(("dtype", "out_dtype"), [(SINGLE, SINGLE), (DOUBLE, SINGLE), (DOUBLE, DOUBLE)])
-@pytest.mark.parametrize(
-    ("r", "c", "d"), [(0, 3, 2), (3, 0, 2), (4, 5, 0), (1, 1, 1), (50, 17, 3), (97, 130, 40), (30, 70, 1100)]
-)
+@pytest.mark.parametrize(("r", "c", "d"), [(0, 3, 2), (4, 5, 0), (97, 130, 40), (30, 70, 1100)])
 def test_kernel_of_rows(
     r: int, c: int, d: int, dtype: np.dtype, out_dtype: np.dtype, is_sparse: bool, name: str
 ) -> None:
@@ -131,7 +126,7 @@ def test_transpose(r: int, c: int, dtype: np.dtype) -> None:
     assert np.isnan(out[:, [0, -1]]).all()
 
 
-@pytest.mark.parametrize("exponent", [0.0, 1e-8, 1e-3, 0.3465, 0.3466, 0.7, 1.0, 10.0, 86.9])
+@pytest.mark.parametrize("exponent", [0.0, 1e-3, 0.3465, 0.3466, 10.0, 86.9])
 def test_exponential_is_as_exact_as_float32(exponent: float) -> None:
     X, out = np.linspace(exponent, exponent + 0.05, 1000).astype(SINGLE)[:, None], np.empty((1000, 1), SINGLE)
     fill("laplacian", X, np.zeros((1, 1), SINGLE), 1.0, out, is_sparse=False)
@@ -159,9 +154,7 @@ def test_polynomial(
 ) -> None:
     G = np.random.default_rng(seed).normal(size=shape).astype(dtype)
     base = gamma * G.astype(DOUBLE) + coef0
-    expected = np.ones(shape)
-    for _ in range(degree):
-        expected *= base
+    expected = naive.polynomial(G.reshape(-1, 1), [[1.0]], gamma, degree, coef0).reshape(shape)
     kernels.polynomial(G, gamma, coef0, degree)
     # an error of the base counts `degree` times
     allowed = (degree + 2) * np.finfo(dtype).eps * (np.abs(base) + abs(coef0) + 1e-30) ** max(degree, 1) * 2

@@ -1,7 +1,5 @@
 """Crammer and Singer's risk against its definition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -55,7 +53,7 @@ def problem(n: int, n_classes: int) -> tuple[Any, ...]:
     return linear.MulticlassHinge(y, s, n_classes), y, s, f, f_end
 
 
-@pytest.mark.parametrize(("n", "n_classes"), [(0, 3), (1, 1), (127, 2), (4097, 3), (9000, 11)])
+@pytest.mark.parametrize(("n", "n_classes"), [(0, 3), (127, 2), (9000, 11)])
 def test_blocks_of_rows(n: int, n_classes: int) -> None:
     hinge, y, s, f, f_end = problem(n, n_classes)
     team, rows, coef, moved = Team(1), np.arange(n), np.full((n_classes, n), np.nan), f.copy()

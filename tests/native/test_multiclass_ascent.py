@@ -1,7 +1,5 @@
 """Dual coordinate ascent for Crammer and Singer's hinge, against single steps in NumPy, and its certificate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,17 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from naive import cutting_plane as naive
-from widemargin._native import Stopped, Team, csr, linear
+from widemargin._native import Stopped, Team, linear
+from widemargin.data.csr import make_csr
 
 ALONE = Team(1)
 
 
-def sparse_rows(X: np.ndarray) -> csr.CSRMatrix:
-    S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
-
-
-FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sparse_rows}
+FORMS: dict[str, Any] = {"dense": np.asarray, "csr": lambda X: make_csr(sp.csr_array(X))}
 
 
 def problem(k: int, n: int = 40, d: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -39,7 +33,7 @@ def epoch(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("constant", [0.0, 1.0])
-@pytest.mark.parametrize("k", [2, 3, 9])
+@pytest.mark.parametrize("k", [2, 9])
 def test_an_epoch_is_its_steps(form: str, constant: float, k: int) -> None:
     X, y, s = problem(k)
     beta, W = np.zeros((len(y), k)), np.zeros((X.shape[1] + 1, k))

@@ -1,7 +1,5 @@
 """Trees of local Nystroem machines against plain loops; arrays that do not fit one another are refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ import scipy.sparse as sp
 
 from naive import nystroem as naive
 from widemargin._native import LEVEL, Team, csr, nystroem
+from widemargin.data.csr import make_csr
 
 RNG = np.random.default_rng(0)
 SIZES = np.array([3, 4, 2], np.int32)
@@ -25,8 +24,7 @@ KERNELS: dict[str, Any] = {
 
 
 def sparse(X: np.ndarray) -> csr.CSRMatrix:
-    S = sp.csr_array(X)
-    return csr.CSRMatrix(S.data, S.indices.astype(np.int32), S.indptr.astype(np.int64), X.shape[1])
+    return make_csr(sp.csr_array(X))
 
 
 FORMS: dict[str, Any] = {
@@ -59,7 +57,7 @@ def some_landmarks(k: int, m: int, p: int, d: int, dtype: type) -> tuple[np.ndar
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("d", [1, 5, 40])
+@pytest.mark.parametrize("d", [1, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_routing(form: str, d: int, dtype: type) -> None:
     X, arrays = some_rows(60, d, dtype), some_tree(d, dtype)
@@ -99,13 +97,12 @@ def test_of_sparse_rows_no_distance_is_negative() -> None:
     assert out.min() == 0
 
 
-@pytest.mark.parametrize("form", ["dense", "CSR"])
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_kernel_values(form: str, name: str, dtype: type) -> None:
+def test_kernel_values(name: str, dtype: type) -> None:
     X, (U, pseudo_distances, bounds) = some_rows(30, 6, dtype), some_landmarks(1, 5, 0, 6, dtype)
     out = np.full((30, 5), np.nan, dtype)
-    nystroem.Landmarks(kernel_of(name), U, pseudo_distances, bounds).evaluate(FORMS[form](X), out)
+    nystroem.Landmarks(kernel_of(name), U, pseudo_distances, bounds).evaluate(X, out)
     arguments = naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS.get(name, "inner_product"))
     np.testing.assert_allclose(out, KERNELS[name](arguments), **tolerance(dtype))
 
@@ -168,32 +165,21 @@ def build(arrays: dict[str, Any], kernel: str = "rbf") -> nystroem.Machine:
     return nystroem.Machine(tree, landmarks, *own("coef", "products", "slopes", "intercept"))
 
 
-def by_hand(arrays: dict[str, np.ndarray], X: np.ndarray) -> np.ndarray:
-    X = X.astype(float)
-    a = {name: array if array.dtype.kind == "i" else array.astype(float) for name, array in arrays.items()}
-    q = a["intercept"].shape[1]
-    out = np.empty((len(X), q))
-    for i, c in enumerate(naive.route(X, a["centres"], a["sizes"], a["children"])):
-        D2 = naive.pairwise(X[i : i + 1], a["landmarks"][c], "squared_distance")
-        far = naive.bound_distances(np.sqrt(D2), a["pseudo_distances"][c], a["bounds"][c] == nystroem.LOWER)[0]
-        near, far = np.exp(-0.3 * D2)[0], np.exp(-0.3 * far**2)
-        for j in range(q):
-            slope = a["slopes"][c, j] if a["slopes"].shape[1] else np.zeros(X.shape[1])
-            coef, rest = np.split(a["coef"][c, j], [len(near)])
-            out[i, j] = (
-                naive.decision_value(near, coef, a["products"][c, j], slope, X[i], a["intercept"][c, j]) + rest @ far
-            )
-    return out
-
-
 @pytest.mark.parametrize(
-    ("q", "m", "p", "d"), [(1, 1, 0, 1), (1, 18, 0, 5), (2, 5, 3, 40), (9, 20, 0, 70), (26, 12, 2, 16), (1, 40, 9, 300)]
+    ("q", "m", "p", "d", "products", "slopes"),
+    [
+        (1, 1, 0, 1, True, True),
+        (1, 18, 0, 5, False, False),
+        (2, 5, 3, 40, True, False),
+        (9, 20, 0, 70, False, True),
+        (26, 12, 2, 16, True, True),
+        (1, 40, 9, 300, True, True),
+    ],
 )
-@pytest.mark.parametrize(("products", "slopes"), [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_decision_values(q: int, m: int, p: int, d: int, products: bool, slopes: bool, dtype: type) -> None:
     arrays, X = some_machine(q, m, p, d, dtype, products=products, slopes=slopes), some_rows(17, d, dtype)
-    machine, expected = build(arrays), by_hand(arrays, X)
+    machine, expected = build(arrays), naive.decision_values(arrays, X.astype(float), 0.3)
     for form in FORMS.values():
         out = np.full((17, q), np.nan)
         machine.decision_values(Team(1), form(X), out)
@@ -201,14 +187,13 @@ def test_decision_values(q: int, m: int, p: int, d: int, products: bool, slopes:
         np.testing.assert_allclose(out, expected, atol=allowed)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 300, 2000])
+@pytest.mark.parametrize("n", [0, 3, 2000])
 def test_numbers_of_rows(n: int) -> None:
     arrays, X = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True), some_rows(n, 4)
     out = np.full((n, 2), np.nan)
     build(arrays).decision_values(Team(2), X, out)
-    if n:
-        np.testing.assert_allclose(out[-40:], by_hand(arrays, X[-40:]), atol=1e-11)
-        np.testing.assert_allclose(out[:40], by_hand(arrays, X[:40]), atol=1e-11)
+    for part in (slice(0, 40), slice(-40, None)) if n else ():
+        np.testing.assert_allclose(out[part], naive.decision_values(arrays, X[part], 0.3), atol=1e-11)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -224,7 +209,7 @@ def test_threads_change_nothing(form: str) -> None:
 
 def test_the_machine_copies_its_arrays() -> None:
     arrays, X = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True), some_rows(20, 4)
-    machine, truth, out = build(arrays), by_hand(arrays, X), np.empty((20, 2))
+    machine, truth, out = build(arrays), naive.decision_values(arrays, X, 0.3), np.empty((20, 2))
     for array in arrays.values():
         array[...] = 99
     machine.decision_values(Team(1), X, out)
@@ -238,7 +223,7 @@ def test_denormals_are_not_flushed_afterwards() -> None:
     assert (np.full(16, 1e-40, np.float32) * np.float32(0.5)).all()
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
 @pytest.mark.parametrize("form", ["dense", "CSR"])
 def test_rows_that_are_not_finite_are_harmless(value: float, form: str) -> None:
     machine = build(some_machine(2, 5, 3, 4, np.float32, products=True, slopes=True))

@@ -1,7 +1,5 @@
 """The comments of compiled code: each header says what it is, and each solver has a card whose twins exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The master problem's solver against a general one, and its gap against the optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -79,8 +77,8 @@ def test_the_head_of_a_larger_matrix() -> None:
     np.testing.assert_array_equal(beta, other)
 
 
-@pytest.mark.parametrize("t", [1, 2, 7, 40])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
+@pytest.mark.parametrize("t", [1, 7])
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 1e308])
 def test_numbers_that_are_not_finite_end_it(t: int, value: float) -> None:
     rng = np.random.default_rng(t)
     A, b = rng.normal(size=(t, t)), rng.uniform(size=t)

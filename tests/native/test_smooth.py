@@ -1,7 +1,5 @@
 """Passes over decision values of smooth losses: twins, threads, numbers at the limits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

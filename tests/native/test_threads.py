@@ -1,8 +1,8 @@
-"""Compiled threads in the life of a process: several fits at once, a fork, an end, interrupts at any moment."""
+"""Compiled threads: several fits at once, and interrupts at any moment.
 
-from __future__ import annotations
+Forks, refused threads and the end of an interpreter are in `tests/project/test_reliability.py`.
+"""
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -51,89 +51,6 @@ def test_fits_in_four_threads_at_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         for k, values in enumerate(pool.map(fit, range(12))):
             np.testing.assert_array_equal(values, alone[k % len(MACHINES)])
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="no fork on this system")
-def test_a_fork_after_a_fit_then_a_fit() -> None:
-    script = """
-        import os, sys, warnings
-        import numpy as np
-        from widemargin import OCASClassifier
-
-        warnings.simplefilter("ignore")
-        X = np.random.default_rng(0).normal(size=(100_000, 20))
-        y = X[:, 0] > 0
-        before = OCASClassifier(n_jobs=2).fit(X, y).coef_
-        child = os.fork()
-        after = OCASClassifier(n_jobs=2).fit(X, y).coef_
-        if child == 0:
-            os._exit(0 if np.array_equal(before, after) else 3)
-        _, status = os.waitpid(child, 0)
-        sys.exit(os.waitstatus_to_exitcode(status) or int(not np.array_equal(before, after)))
-    """
-    run(script)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="no such limit on this system")
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs all addresses")
-def test_a_system_that_refuses_threads() -> None:
-    """Fewer threads work, and the machine is the same."""
-    script = """
-        import resource
-        import numpy as np
-        from widemargin import OCASClassifier
-        from widemargin._native import Team
-        from widemargin._threads import ThreadTeam
-
-        X = np.random.default_rng(0).normal(size=(50_000, 5))
-        y = X[:, 0] > 0
-        alone = OCASClassifier(n_jobs=1).fit(X, y).coef_
-        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + 2**26,) * 2)
-        few = Team(100).n_threads
-        with ThreadTeam(100) as team:
-            squares = team.map(lambda k: k * k, range(200))
-        print(1 <= few < 100, squares == [k * k for k in range(200)])
-        print(np.array_equal(alone, OCASClassifier(n_jobs=100).fit(X, y).coef_))
-    """
-    assert run(script) == "True True\nTrue\n"
-
-
-@pytest.mark.slow
-def test_an_interpreter_that_ends_while_daemon_threads_fit_and_predict() -> None:
-    script = """
-        import threading, time, warnings
-        import numpy as np
-        from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
-
-        warnings.simplefilter("ignore")
-        X = np.random.default_rng(0).normal(size=(2000, 20)).astype(np.float32)
-        y = X[:, 0] > 0
-        machines = [m(n_jobs=2) for m in (BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier)]
-
-        def fit_and_predict(machine):
-            while True:
-                machine.fit(X, y).predict(X)
-
-        for machine in machines:
-            threading.Thread(target=fit_and_predict, args=(machine,), daemon=True).start()
-        time.sleep(0.5)
-    """
-    assert run(script) == ""
-
-
-@pytest.mark.slow
-def test_an_interpreter_that_ends_while_threads_spin() -> None:
-    script = """
-        import numpy as np
-        from widemargin import OCASClassifier
-
-        X = np.random.default_rng(0).normal(size=(50_000, 5))
-        print(OCASClassifier(n_jobs=2).fit(X, X[:, 0] > 0).converged_)
-    """
-    assert run(script) == "True\n"
 
 
 def test_a_stopped_team_leaves_a_pass_and_can_be_used_again() -> None:

@@ -1,7 +1,5 @@
 """Other libraries with our estimators, one smoke test each: `nox -s neighbours`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random models of other programs, read here, and ours, read there: `nox -s neighbours`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

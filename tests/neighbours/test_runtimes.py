@@ -1,7 +1,5 @@
 """Graphs of to_onnx in other runtimes: scores and labels of those that run are ours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The training problems of leaves, against scikit-learn's machines on the same coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

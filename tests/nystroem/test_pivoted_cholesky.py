@@ -1,7 +1,5 @@
 """Randomly pivoted Cholesky: the probabilities of the pivots, their residual, what ends it."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

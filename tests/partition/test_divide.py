@@ -1,7 +1,5 @@
 """Divisions: balanced by rules that routing repeats, from the candidates that were given."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 
@@ -164,8 +162,7 @@ def test_one_seed_one_division(method: str) -> None:
     assert not np.array_equal(one.sample_indices, other.sample_indices)
 
 
-@pytest.mark.parametrize("k", [4, 16])
-@pytest.mark.parametrize("method", ["kernel", "input"])
+@pytest.mark.parametrize(("method", "k"), [("kernel", 4), ("input", 16)])
 def test_clusters_keep_more_of_the_kernel_than_chance(method: str, k: int) -> None:
     X = np.random.default_rng(0).normal(size=(800, 2))
     K, labels = rbf_kernel(X, gamma=0.5), {name: cut(X, k, name).labels for name in (method, "random")}

@@ -1,7 +1,5 @@
 """Trees of clusters: every row is where routing finds it, and leaves are of like size."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -17,7 +15,7 @@ X = np.random.default_rng(0).normal(size=(600, 4))
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
-@pytest.mark.parametrize("k", [1, 2, 5, 12, 30, 150])
+@pytest.mark.parametrize("k", [1, 12, 150])
 def test_rows_are_routed_to_their_leaves(k: int, form: Any) -> None:
     tree, labels = grow(form(X), k, np.random.default_rng(1), lambda: True)
     np.testing.assert_array_equal(tree.route(form(X)), labels)

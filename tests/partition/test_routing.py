@@ -1,7 +1,5 @@
 """Router: the training set and new rows are routed by one rule, and it is the one that is written down."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -54,9 +52,11 @@ def test_a_kernel_router_is_pickled_without_the_matrix_of_its_points() -> None:
     np.testing.assert_array_equal(again.gram, router.gram)
 
 
-@pytest.mark.parametrize("rows", ["dense", "mostly zeros"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "laplacian"])
+@pytest.mark.parametrize(
+    ("form", "rows"),
+    [("float64", "dense"), ("float32", "mostly zeros"), ("csr", "mostly zeros"), ("csr float32", "dense")],
+)
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
 @pytest.mark.parametrize("name", ["kernel", "input"])
 def test_training_rows_are_routed_to_where_they_were_assigned(name: str, kernel: str, form: str, rows: str) -> None:
     X = FORMS[form](rows_of(rows, 150))
@@ -141,11 +141,8 @@ def test_rows_at_two_equal_centres(name: str) -> None:
     np.testing.assert_array_equal(ratio, np.ones(8))
 
 
-@pytest.mark.parametrize("offset", [0.0, 1000.0])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "offset"), [("float64", 0.0), ("float32", 1000.0), ("csr float32", 0.0)])
 def test_input_clusters_are_nearest_means_of_rows(form: str, offset: float) -> None:
-    if offset and "csr" in form:
-        pytest.skip("sparse rows are not centred")
     X, Z = (np.random.default_rng(1).normal(size=(2, 60, 3)) + offset).round(2)
     labels = np.arange(60) % 6
     X[:, 0] += labels

@@ -1,7 +1,5 @@
 """What lies between clusters, and what the paper proves from it: Lemma 1, Theorems 1 and 2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -39,7 +37,6 @@ def division_of(X: Any, labels: Any) -> Division:
 
 
 def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, *, has_intercept: bool = False) -> TrainedMachine:
-    """The concatenated solutions of the clusters."""
     settings = DCSVMSettings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9)
     problem = svm_problem(y, upper, has_intercept=has_intercept)
     data = KernelProblem(kernel, make_samples(X, kernel.sample_form), problem)
@@ -47,8 +44,7 @@ def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, *, has_intercept:
         return train_machine(data, settings, progress, np.random.default_rng(0), division=division_of(X, labels))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "weighted"), [(0, False), (1, True)])
 def test_lemma_1_glued_solution_solves_the_dual_of_the_kernel_within_clusters(seed: int, weighted: bool) -> None:
     X, y, upper = problem(40, seed)
     upper = upper if weighted else np.ones(40)
@@ -57,7 +53,7 @@ def test_lemma_1_glued_solution_solves_the_dual_of_the_kernel_within_clusters(se
     Q = qp.signed(naive.within_clusters(kernels.rbf(X, X, 0.5), labels), y)
     p = -np.ones(40)
     assert qp.violation(Q, p, upper, y * glued.beta) < 1e-7
-    truth = qp.objective(Q, p, qp.solve_box_qp(Q, p, upper, tol=1e-10))
+    truth = qp.objective(Q, p, qp.solve_qp(Q, p, upper))
     assert glued.gap - glued.objective == pytest.approx(truth, rel=1e-9)
 
 
@@ -70,12 +66,12 @@ def test_lemma_1_with_an_intercept_has_one_for_each_cluster() -> None:
         rows = np.flatnonzero(labels == c)
         Q, alpha = qp.signed(K[np.ix_(rows, rows)], y[rows]), (y * machine.result.beta)[rows]
         assert abs(machine.result.beta[rows].sum()) < 1e-9  # so the whole is feasible too
-        assert qp.equality_violation(Q, -np.ones(len(rows)), y[rows], upper[rows], alpha) < 1e-7
+        assert qp.violation(Q, -np.ones(len(rows)), upper[rows], alpha, y[rows]) < 1e-7
     assert machine.intercepts.shape == (3,)
     assert len(set(machine.intercepts)) == 3
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     n=st.integers(6, 40),
     k=st.integers(1, 6),
@@ -114,13 +110,12 @@ def test_theorem_1_against_a_generic_solver_and_close_to_its_bound() -> None:
     glued = glue(RBF(1.0), X, y, upper, [0, 1]).result
     Q = qp.signed(np.ones((2, 2)), y)
     f = qp.objective(Q, -np.ones(2), y * glued.beta)
-    best = qp.objective(Q, -np.ones(2), qp.solve_box_qp(Q, -np.ones(2), upper))
+    best = qp.objective(Q, -np.ones(2), qp.solve_qp(Q, -np.ones(2), upper))
     assert f - best == pytest.approx(0.5)  # 0 against -1/2
     assert naive.between_cluster_mass(np.ones((2, 2)), np.arange(2), upper) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("seed", "weighted"), [(0, False), (1, True)])
 def test_theorem_1_lower_bound_with_an_intercept(seed: int, weighted: bool) -> None:
     """The glued point is feasible, so it cannot be below the optimum; above it no bound is claimed."""
     X, y, upper = problem(40, seed)
@@ -129,7 +124,7 @@ def test_theorem_1_lower_bound_with_an_intercept(seed: int, weighted: bool) -> N
     Q, p = qp.signed(kernels.rbf(X, X, 0.5), y), -np.ones(40)
     assert abs(glued.beta.sum()) < 1e-9
     assert np.all((y * glued.beta >= 0) & (y * glued.beta <= upper))
-    best = qp.solve_equality_qp(Q, p, y, upper)
+    best = qp.solve_qp(Q, p, upper, y)
     assert qp.objective(Q, p, y * glued.beta) >= qp.objective(Q, p, best) - 1e-8
 
 
@@ -150,8 +145,7 @@ def test_theorem_2_points_are_no_support_vectors() -> None:
         K, C = kernels.rbf(X, X, 2.0) + 0.2 * np.eye(48), 5.0  # lifted: sigma_n is not tiny
         Q, p, upper = qp.signed(K, y), -np.ones(48), np.full(48, C)
         within = qp.signed(naive.within_clusters(K, labels), y)
-        part = qp.solve_box_qp(within, p, upper, tol=1e-10)
-        whole = qp.solve_box_qp(Q, p, upper, tol=1e-10)
+        part, whole = qp.solve_qp(within, p, upper), qp.solve_qp(Q, p, upper)
         mass = naive.between_cluster_mass(K, labels, np.ones(48))
         sigma = np.linalg.eigvalsh(K)[0]
         bound = C * mass * (1 + np.sqrt(48) * K.max() / np.sqrt(sigma * mass))
@@ -163,7 +157,7 @@ def test_theorem_2_points_are_no_support_vectors() -> None:
     assert not_trivial >= 2
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     """What Theorem 2 is used for: points of largest gradient in their clusters."""
     X, y, _ = problem(200, seed)

@@ -1,7 +1,5 @@
 """Weighted quantiles, against the definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

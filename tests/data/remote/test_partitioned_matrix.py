@@ -33,7 +33,6 @@ EXACT = {"tol": 1e-7}
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """Two workers that are processes, each restarted by its nanny when it dies."""
     cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
     with cluster, distributed.Client(cluster) as client:
         yield client
@@ -41,7 +40,6 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def local() -> OCASClassifier:
-    """The machine fitted to the same rows in this process."""
     return OCASClassifier(**EXACT).fit(X, Y)
 
 

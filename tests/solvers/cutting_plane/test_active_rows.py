@@ -1,7 +1,5 @@
 """Rounds on active rows: their planes hold for all samples, and they lead to the optimum of all samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planes import always, assert_planes_hold, true_risk
+from planes import always, assert_planes_hold, begun, true_risk
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms.ocas import OCASSettings, OCASTraining
@@ -19,10 +17,7 @@ from widemargin.solvers.cutting_plane.accelerations import suits_newton
 from widemargin.solvers.cutting_plane.active_rows import ActiveRows
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
-from widemargin.solvers.cutting_plane.master_problem import MasterProblem
-from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
-LOSSES = {False: HingeLoss, True: InterceptHingeLoss}
 C = 0.05
 
 
@@ -33,14 +28,8 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
     return (np.round(X), np.sign(signed)) if ties else (X, signed)
 
 
-def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[Any, CuttingPlaneMachine]:
-    """A machine after four rounds on all samples."""
-    team = ThreadTeam(1)
-    rows, machine = (
-        make_design_matrix(X, team),
-        CuttingPlaneMachine(LOSSES[has_intercept](signed, team), MasterProblem(3, 1000), C),
-    )
-    add_planes(rows, [machine], [machine.evaluate(machine.w, np.zeros((1, len(X))))])
+def after_rounds(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[Any, CuttingPlaneMachine]:
+    rows, machine = begun(X, signed, C, has_intercept=has_intercept)
     for _ in range(4):
         machine.solve_master()
         add_planes(rows, [machine], [machine.move_best_point(rows.matvec(machine.search_point))])
@@ -55,7 +44,6 @@ def active(rows: Any, machine: CuttingPlaneMachine, n_bytes: int = 2**28) -> Act
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let subsets of small data be active."""
     monkeypatch.setattr(active_rows, "SAMPLE_ROWS", 20)
     monkeypatch.setattr(active_rows, "_FIRST_SHARE", 0.25)
 
@@ -64,7 +52,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans())
 def test_planes_of_active_rows_are_planes_of_all(seed: int, has_intercept: bool, ties: bool) -> None:
     X, signed = problem(seed, 300, ties=ties)
-    rows, machine = begun(X, signed, has_intercept=has_intercept)
+    rows, machine = after_rounds(X, signed, has_intercept=has_intercept)
     best = machine.objective
     for _ in range(3):
         active(rows, machine).run()
@@ -87,7 +75,7 @@ def test_fewer_rounds_on_all_samples(has_intercept: bool, monkeypatch: pytest.Mo
     X, signed = problem(1, 20_000)
 
     def rounds(*, is_accelerated: bool) -> int:
-        rows, machine = begun(X, signed, has_intercept=has_intercept)
+        rows, machine = after_rounds(X, signed, has_intercept=has_intercept)
         helper = active(rows, machine)
         for k in range(100):
             if machine.gap <= 1e-6 * machine.objective:
@@ -106,7 +94,7 @@ def test_margins_that_are_all_alike(has_intercept: bool) -> None:
     """No subset is nearer than the rest: the search point stays that of the master problem."""
     X = np.ones((500, 3))
     signed = np.where(np.arange(500) % 3 == 0, 1.0, -1.0)
-    rows, machine = begun(X, signed, has_intercept=has_intercept)
+    rows, machine = after_rounds(X, signed, has_intercept=has_intercept)
     search_point = machine.search_point
     active(rows, machine).run()
     assert machine.search_point is search_point
@@ -114,7 +102,7 @@ def test_margins_that_are_all_alike(has_intercept: bool) -> None:
 
 def test_a_copy_within_the_budget() -> None:
     X, signed = problem(3, 2000)
-    rows, machine = begun(X, signed, has_intercept=False)
+    rows, machine = after_rounds(X, signed, has_intercept=False)
     found = active(rows, machine, 100 * rows.row_bytes)._restrict()
     assert found is not None
     assert 30 <= found[0].shape[0] <= 100
@@ -124,7 +112,7 @@ def test_ties_at_the_largest_share() -> None:
     """Most samples have one margin: the shares below it are tried, too."""
     X, signed = problem(5, 2000)
     X[np.arange(2000) % 5 != 0] = 0.0
-    rows, machine = begun(X, signed, has_intercept=False)
+    rows, machine = after_rounds(X, signed, has_intercept=False)
     helper = active(rows, machine)
     helper._share = active_rows._MAX_SHARE
     assert helper._restrict() is None

@@ -1,7 +1,5 @@
 """The dual raised to the end: conjugate gradients on a face against a direct solution, bounds, convergence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dual points as planes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

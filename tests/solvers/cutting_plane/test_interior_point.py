@@ -1,7 +1,5 @@
 """The interior-point method: its bound below the objective at other points, its gap, data and weights of all scales."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Zeros of increasing functions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from widemargin.solvers.cutting_plane.line_search import find_zero, minimise_on_line
 
 
-@pytest.mark.parametrize("start", [-1e6, -1.0, 0.0, 3.0, 1e6])
+@pytest.mark.parametrize("start", [-1e6, 0.0, 1e6])
 @pytest.mark.parametrize("at", [-200.0, 0.5, 7.0])
 def test_finds_the_zero_of_pieces_and_of_curves(start: float, at: float) -> None:
     def pieces(x: float) -> tuple[float, float]:  # flat beyond a distance of 1
@@ -52,7 +50,7 @@ class Jumps:
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(0.0, 1.0), (0.9, 1.1), (0.0, 1e-6), (50.0, 60.0)])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_finds_the_zero_from_any_bracket(seed: int, lo: float, hi: float) -> None:
     rng = np.random.default_rng(seed)
     at, weight = rng.uniform(0, 4, 30), rng.uniform(0, 1, 30)

@@ -1,7 +1,5 @@
 """Crammer and Singer's dual raised to the end: its bound, its scaling with C, and where it ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton steps of smooth losses against the solution of their linear system."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The hinge risk at the optimal intercept, against the best of all breakpoints."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -29,15 +27,6 @@ def rows(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector]:
 
 def best_intercept(f: Vector, signed: Vector) -> float:
     return float(InterceptHingeLoss(signed, ThreadTeam(1)).intercept(f[None])[0])
-
-
-@pytest.mark.slow
-@quick
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), ties=st.booleans())
-def test_the_intercept_is_optimal(seed: int, n: int, ties: bool) -> None:
-    f, signed = rows(seed, n, ties=ties)
-    b = best_intercept(f, signed)
-    assert np.isclose(naive.intercept_risk(f, signed, b), naive.optimal_intercept_risk(f, signed))
 
 
 @pytest.mark.parametrize("sort", [False, True])

@@ -1,7 +1,5 @@
 """The pairwise hinge against sums over all pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -21,7 +19,7 @@ def draw(seed: int) -> tuple[np.ndarray, ...]:
     return f, y, groups, rng.integers(0, 3, n) + rng.integers(0, 2) * rng.random(n)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_risk_plane_and_total(seed: int) -> None:
     rng = np.random.default_rng(seed)
     f, y, groups, s = draw(seed)
@@ -37,7 +35,7 @@ def test_risk_plane_and_total(seed: int) -> None:
         assert plane <= naive.pair_risk(other, y, groups, s) + 1e-10 * scale
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_steps(seed: int) -> None:
     f, y, groups, s = draw(seed)
     f_end, loss = np.random.default_rng(seed).normal(size=len(f)) + y, PairHingeLoss(RankedPairs(y, groups, s))

@@ -1,7 +1,5 @@
 """Weighted least squares of Newton steps against NumPy's solution of the same equations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

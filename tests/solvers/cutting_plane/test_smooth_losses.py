@@ -1,7 +1,5 @@
 """Smooth losses against their naive twins: values, planes, steps and intercepts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,6 @@ CASES: dict[str, tuple[PointwiseFunction, dict[str, float]]] = {
 
 
 class Problem:
-    """A loss of 40 samples, beside its naive twin."""
-
     def __init__(self, name: str, *, has_intercept: bool) -> None:
         rng = np.random.default_rng(3)
         function, self.parameters = CASES[name]

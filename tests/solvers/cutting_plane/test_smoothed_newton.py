@@ -1,9 +1,5 @@
 """Newton's method on smoothed hinges: its planes hold, it reaches the optimum, and gives up where it does not."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,18 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import cutting_plane as naive
-from planes import always, assert_planes_hold, true_risk
+from planes import always, assert_planes_hold, begun, true_risk
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.data.design_matrix import LocalAugmentedMatrix
 from widemargin.solvers.cutting_plane import smoothed_newton as newton
-from widemargin.solvers.cutting_plane.losses import HingeLoss
-from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
-from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from widemargin.solvers.cutting_plane.smoothed_newton import NewtonDescent, SmoothedHessian
-
-LOSSES = {False: HingeLoss, True: InterceptHingeLoss}
 
 
 def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -30,17 +21,6 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
     X = rng.normal(size=(n, 3)) * [0.3, 1.0, 4.0] + 0.4
     signed = np.sign(X[:, 1] + rng.normal(size=n)) * rng.choice([0.0, 0.5, 1.0, 3.0], n)
     return (np.round(X), np.sign(signed)) if ties else (X, signed)
-
-
-def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple[Any, CuttingPlaneMachine]:
-    """A machine that has evaluated w = 0."""
-    team = ThreadTeam(1)
-    rows, machine = (
-        make_design_matrix(X, team),
-        CuttingPlaneMachine(LOSSES[has_intercept](signed, team), MasterProblem(3, 1000), C),
-    )
-    add_planes(rows, [machine], [machine.evaluate(machine.w, np.zeros((1, X.shape[0])))])
-    return rows, machine
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Losses of targets as two hinges each, against their naive twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar

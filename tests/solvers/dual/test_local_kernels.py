@@ -1,7 +1,5 @@
 """Active sets of local kernels, for which no kernel matrix is made: the machines are those with one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -24,8 +22,9 @@ def local_rows(n: int = 6000) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["dense", "dense float64", "csr"])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize(
+    ("form", "kernel"), [("dense", "rbf"), ("dense float64", "laplacian"), ("csr", "rbf"), ("csr", "laplacian")]
+)
 @pytest.mark.parametrize("is_regression", [False, True])
 def test_a_machine_without_a_matrix_is_that_with_one(
     kernel: str, form: str, is_regression: bool, monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,5 @@
 """The dual with the 1-norm (regression) and with sum(beta) = s > 0 (one-class machine)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
 
 from naive import dual as naive
 from widemargin._memory import MemoryPlan
@@ -30,9 +29,7 @@ GAMMA = 0.3
 
 
 def kernel_matrix(X: NDArray[Any]) -> Vector:
-    X = X.astype(np.float64)
-    squares = (X * X).sum(axis=1)
-    return np.exp(-GAMMA * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0))
+    return np.asarray(rbf_kernel(X.astype(np.float64), gamma=GAMMA))
 
 
 def samples_of(n: int, seed: int = 0) -> tuple[Vector, Vector]:
@@ -49,9 +46,7 @@ def twin(K: Vector, y: Vector, upper: Vector, epsilon: float, *, has_intercept: 
     """beta = alpha - alpha* of the textbook problem in 2 n variables."""
     Q, p = np.block([[K, -K], [-K, K]]), np.concatenate([epsilon - y, epsilon + y])
     bounds, signs = np.concatenate([upper, upper]), np.repeat([1.0, -1.0], len(y))
-    both = (
-        naive.solve_equality_qp(Q, p, signs, bounds) if has_intercept else naive.solve_box_qp(Q, p, bounds, tol=1e-10)
-    )
+    both = naive.solve_qp(Q, p, bounds, signs if has_intercept else None)
     return both[: len(y)] - both[len(y) :]
 
 
@@ -140,22 +135,21 @@ def test_rounds_on_an_active_set(
     assert again.gap < 1e-4 * again.objective
 
 
+@pytest.mark.parametrize("is_squared", [False, True])
 @pytest.mark.parametrize("has_intercept", [False, True])
-def test_newton_sets(has_intercept: bool) -> None:
-    n, epsilon = 60, 0.05
+def test_newton_sets(has_intercept: bool, is_squared: bool) -> None:
+    n = 60
     X, y = samples_of(n)
     K, upper = X @ X.T, np.full(n, 1e3)  # of rank 3
-    terms, beta, decision = (
-        make_terms(regression_problem(y, upper, epsilon), K.diagonal().copy()),
-        np.zeros(n),
-        np.zeros(n),
-    )
+    problem = regression_problem(y, upper, 0.05, has_intercept=has_intercept, is_squared=is_squared)
+    terms, beta, decision = make_terms(problem, K.diagonal().copy()), np.zeros(n), np.zeros(n)
     limits = Limits(1e-9, np.inf)
     solve_newton_sets(K, terms, beta, decision, 512, limits, lambda: True, has_intercept=has_intercept)
     found = certify(terms, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
     assert found.violation < 1e-8
-    assert 0 <= found.gap < 1e-6 * found.primal_objective
-    assert primal(K, y, upper, epsilon, beta, found.intercept) == pytest.approx(found.primal_objective)
+    assert 0 <= found.gap < (1e-9 if is_squared else 1e-6) * found.primal_objective
+    objective = primal(K, y, upper, 0.05, beta, found.intercept, 2 if is_squared else 1)
+    assert objective == pytest.approx(found.primal_objective)
 
 
 @pytest.mark.parametrize("n", [80, 1500])
@@ -180,10 +174,7 @@ def test_epsilon_must_be_a_number_from_zero_on() -> None:
             make_terms(regression_problem(np.zeros(3), np.ones(3), epsilon), np.ones(3))
 
 
-# --------------------------------------------------------------------------------------------------- squared losses
-
-
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(1, 40),
     C=st.sampled_from([1e-3, 1.0, 1e3]),
@@ -212,36 +203,9 @@ def test_certificate_of_squared_losses(n: int, C: float, epsilon: float, has_int
         assert primal(K, y, upper, epsilon, beta, b, 2) <= min(around) * (1 + 1e-12)
 
 
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(
-    n=st.integers(1, 40),
-    C=st.sampled_from([0.1, 1.0, 30.0]),
-    epsilon=st.sampled_from([0.0, 0.05, 0.5]),
-    has_intercept=st.booleans(),
-    seed=st.integers(0, 99),
+@pytest.mark.parametrize(
+    ("C", "epsilon", "budget", "has_intercept"), [(1.0, 0.0, 2**20, False), (50.0, 0.1, 2**22, True)]
 )
-def test_squared_losses_are_a_ridge_of_the_kernel_matrix(
-    n: int, C: float, epsilon: float, has_intercept: bool, seed: int
-) -> None:
-    """The dual without bounds, of K + D; its bounds, by the loss of a constant, are not reached."""
-    X, y = samples_of(n, seed)
-    K, upper = kernel_matrix(X), C * np.random.default_rng(seed).uniform(0.5, 2.0, n)
-    problem = regression_problem(y, upper, epsilon, has_intercept=has_intercept, is_squared=True)
-    part = join_subproblems([Subproblem(np.arange(n), problem, np.zeros(n))])
-    with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_subproblems(K, part, Limits(1e-6), team, progress)
-    ridge = K + np.diag(0.5 / upper)
-    best = value(ridge, y, epsilon, twin(ridge, y, 1e3 * upper + 1e3, epsilon, has_intercept=has_intercept))
-    assert value(ridge, y, epsilon, result.beta) == pytest.approx(best, rel=1e-7, abs=1e-7)
-    assert np.all(np.abs(result.beta) <= problem.hi)
-    assert abs(result.beta.sum()) < 1e-9 or not has_intercept
-    assert result.converged
-    assert result.objective == pytest.approx(primal(K, y, upper, epsilon, result.beta, result.intercept, 2), abs=1e-9)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("C", "epsilon", "budget"), [(1.0, 0.0, 2**20), (50.0, 0.1, 2**22)])
 def test_squared_losses_on_an_active_set(
     monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, has_intercept: bool, budget: int
 ) -> None:
@@ -256,21 +220,6 @@ def test_squared_losses_on_an_active_set(
         assert result.gap < 1e-6 * result.objective
         found = primal(K, y, upper, epsilon, result.beta, result.intercept, 2)
         assert found == pytest.approx(result.objective, rel=1e-4)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_newton_sets_of_squared_losses(has_intercept: bool) -> None:
-    n = 60
-    X, y = samples_of(n)
-    K, upper = X @ X.T, np.full(n, 1e3)  # of rank 3
-    problem = regression_problem(y, upper, 0.05, has_intercept=has_intercept, is_squared=True)
-    terms, beta, decision = make_terms(problem, K.diagonal().copy()), np.zeros(n), np.zeros(n)
-    limits = Limits(1e-9, np.inf)
-    solve_newton_sets(K, terms, beta, decision, 512, limits, lambda: True, has_intercept=has_intercept)
-    found = certify(terms, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
-    assert found.violation < 1e-8
-    assert 0 <= found.gap < 1e-9 * found.primal_objective
-    assert primal(K, y, upper, 0.05, beta, found.intercept, 2) == pytest.approx(found.primal_objective)
 
 
 def test_an_intercept_that_any_of_many_would_be_is_their_midpoint() -> None:

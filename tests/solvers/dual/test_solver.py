@@ -1,25 +1,19 @@
 """The dual solver: optimal, feasible, with a true certificate, within any memory and at any stop."""
 
-from __future__ import annotations
-
-import gc
-import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
 
 from naive import dual as naive
-from naive import kernels as naive_kernels
 from widemargin._native import Stopped
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
-from widemargin.kernels.functions import RBF, Precomputed
+from widemargin.kernels.functions import RBF, CallableKernel, Precomputed
 from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory
@@ -31,7 +25,6 @@ from widemargin.solvers.dual.stopping import dual_objective_change
 from widemargin.solvers.results import DualResult
 
 Vector = NDArray[np.float64]
-quick = settings(max_examples=25, deadline=None, derandomize=True)
 PLENTY = 2**30
 
 
@@ -43,8 +36,6 @@ def tiny_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Problem(NamedTuple):
-    """Data and the bounds of their dual."""
-
     X: NDArray[np.floating]
     y: Vector
     upper: Vector
@@ -52,9 +43,7 @@ class Problem(NamedTuple):
 
     @property
     def K(self) -> NDArray[np.float64]:
-        X = self.X.astype(np.float64)
-        squares = (X * X).sum(axis=1)
-        return np.exp(-self.gamma * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0))
+        return np.asarray(rbf_kernel(self.X.astype(np.float64), gamma=self.gamma))
 
 
 def make_problem(
@@ -96,7 +85,6 @@ def solve(
 
 
 def check_feasible(problem: Problem, beta: Vector, has_intercept: bool) -> Vector:
-    """Return alpha."""
     alpha = problem.y * beta
     assert (alpha >= 0).all()
     assert (alpha <= problem.upper).all()
@@ -111,12 +99,8 @@ def check_certificate(problem: Problem, result: DualResult, has_intercept: bool,
     size = 1 + alpha.sum()
     np.testing.assert_allclose(result.decision, K @ result.beta, atol=atol * size)
     Q, p = naive.signed(K, problem.y), -np.ones(len(alpha))
-    worst = (
-        naive.equality_violation(Q, p, problem.y, problem.upper, alpha)
-        if has_intercept
-        else naive.violation(Q, p, problem.upper, alpha)
-    )
-    assert result.violation == pytest.approx(max(worst, 0.0), abs=2 * atol * size)
+    worst = naive.violation(Q, p, problem.upper, alpha, problem.y if has_intercept else None)
+    assert result.violation == pytest.approx(worst, abs=2 * atol * size)
     primal = naive.primal(K, problem.y, problem.upper, alpha, result.intercept)
     gap = naive.dual_gap(K, problem.y, problem.upper, alpha, result.intercept)
     total = problem.upper.sum()
@@ -127,9 +111,7 @@ def check_certificate(problem: Problem, result: DualResult, has_intercept: bool,
 
 def optimum(problem: Problem, has_intercept: bool) -> float:
     Q, p = naive.signed(problem.K, problem.y), -np.ones(len(problem.y))
-    if has_intercept:
-        return naive.objective(Q, p, naive.solve_equality_qp(Q, p, problem.y, problem.upper))
-    return naive.objective(Q, p, naive.solve_box_qp(Q, p, problem.upper, tol=1e-9))
+    return naive.objective(Q, p, naive.solve_qp(Q, p, problem.upper, problem.y if has_intercept else None, tol=1e-9))
 
 
 def dual_value(result: DualResult) -> float:
@@ -137,28 +119,6 @@ def dual_value(result: DualResult) -> float:
 
 
 # --- the optimum -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@quick
-@given(
-    seed=st.integers(0, 1000),
-    n=st.integers(2, 30),
-    C=st.sampled_from([1e-3, 1.0, 20.0]),
-    has_intercept=st.booleans(),
-    dtype=st.sampled_from([np.float32, np.float64]),
-)
-def test_a_problem_of_one_tile_is_solved_to_the_last_digits(
-    seed: int, n: int, C: float, has_intercept: bool, dtype: type
-) -> None:
-    problem = make_problem(n, C=C, seed=seed, gamma=1.0, dtype=dtype)
-    result = solve(problem, has_intercept=has_intercept)
-    atol = 1e-9 if dtype is np.float64 else 1e-6
-    check_certificate(problem, result, has_intercept, atol=atol)
-    assert result.converged
-    assert result.violation < 1e-9
-    best = optimum(problem, has_intercept)
-    assert dual_value(result) == pytest.approx(best, rel=1e-7 if dtype is np.float64 else 1e-4)
 
 
 @pytest.mark.usefixtures("tiny_tiles")
@@ -172,19 +132,6 @@ def test_the_optimum_does_not_depend_on_what_fits_in_memory(active_rows: int, ha
     assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_more_rows_than_a_tile(dtype: type, has_intercept: bool) -> None:
-    problem = make_problem(1500, dtype=dtype)._replace(upper=np.ones(1500))
-    problem = problem._replace(y=np.sort(problem.y))
-    result = solve(problem, has_intercept=has_intercept)
-    check_certificate(problem, result, has_intercept, atol=1e-6 if dtype is np.float32 else 1e-9)
-    assert result.converged
-    assert result.violation < 1e-3
-    assert result.gap < 2e-3 * result.objective
-
-
 def test_few_of_a_class_among_many_with_an_intercept() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(9000, 2)), np.full(9000, -1.0)
@@ -193,22 +140,6 @@ def test_few_of_a_class_among_many_with_an_intercept() -> None:
     result = solve(Problem(X, y, np.ones(9000), 0.5), has_intercept=True)
     assert result.converged
     assert np.count_nonzero(result.beta[y > 0]) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize(
-    "has_intercept",
-    [False, True],
-)
-def test_an_active_set_that_does_not_fit_still_gets_there(has_intercept: bool) -> None:
-    """A hundred free coordinates and room for 16: more working sets, but not thirty times more."""
-    problem = make_problem(200, C=100.0)
-    fits = solve(problem, has_intercept=has_intercept)
-    capped = solve(problem, has_intercept=has_intercept, active_bytes=0, max_iter=15 * fits.n_iter)
-    assert fits.converged
-    assert capped.converged
-    assert dual_value(capped) == pytest.approx(dual_value(fits), rel=1e-4)
 
 
 @pytest.mark.slow
@@ -299,9 +230,8 @@ def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 5, 8])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("after", [0, 1, 3, 8])
+@pytest.mark.parametrize(("dtype", "has_intercept"), [(np.float32, True), (np.float64, False)])
 def test_the_certificate_holds_whenever_the_solver_is_stopped(dtype: type, after: int, has_intercept: bool) -> None:
     problem = make_problem(100, C=10.0, noise=0.5, dtype=dtype)
     calls: Iterator[int] = iter(range(10**9))
@@ -314,14 +244,13 @@ def test_the_certificate_holds_whenever_the_solver_is_stopped(dtype: type, after
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("max_iter", [0, 1, 4])
-def test_max_iter_counts_working_sets(max_iter: int, dtype: type) -> None:
-    problem = make_problem(100, C=10.0, dtype=dtype)
+def test_max_iter_counts_working_sets(max_iter: int) -> None:
+    problem = make_problem(100, C=10.0)
     result = solve(problem, max_iter=max_iter, tol=1e-9)
     assert result.n_iter == max_iter
     assert not result.converged
-    check_certificate(problem, result, False, atol=1e-6 if dtype == np.float32 else 1e-8)
+    check_certificate(problem, result, False)
 
 
 @pytest.mark.usefixtures("tiny_tiles")
@@ -348,13 +277,10 @@ def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
-    rng = np.random.default_rng(seed)
+def test_an_indefinite_kernel_ends(has_intercept: bool) -> None:
+    rng = np.random.default_rng(0)
     noise = rng.normal(size=(40, 40))
     K = noise + noise.T + 2 * np.eye(40)
-    from widemargin.kernels.functions import Precomputed
-
     y = rng.choice([-1.0, 1.0], size=40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
         rows = KernelOperator(Precomputed(), make_samples(K, "entries"), team)
@@ -376,10 +302,8 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept: bool) -> None:
-    from widemargin.kernels.functions import CallableKernel
-
     def broken(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
-        K = naive_kernels.linear(A, B)
+        K = A @ B.T
         K[K > 4] = bad
         return K
 
@@ -437,8 +361,7 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
     assert fine.n_iter > rough.n_iter
 
 
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("is_sorted", [False, True])
+@pytest.mark.parametrize(("has_intercept", "is_sorted"), [(False, True), (True, False), (True, True)])
 def test_stopped_at_the_start_it_keeps_some_support_vectors(
     has_intercept: bool, is_sorted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -502,20 +425,3 @@ def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:
     change, _ = dual_objective_change(terms, (beta[p], (K @ beta)[p]), new[p], (K @ new)[p])
     values = [0.5 * point @ K @ point - y @ point for point in (beta, new)]
     assert change == pytest.approx(values[1] - values[0], rel=1e-12)
-
-
-@pytest.mark.slow
-def test_a_solver_is_freed_with_its_last_reference() -> None:
-    """Its kernel matrix does not wait for the garbage collector."""
-    problem = make_problem(600)
-    gc.collect()
-    gc.disable()
-    try:
-        with ThreadTeam(1) as team:
-            solver = make_solver(problem, team, Progress())
-            solver.solve(np.zeros(600))
-            reference = weakref.ref(solver)
-            del solver
-        assert reference() is None
-    finally:
-        gc.enable()

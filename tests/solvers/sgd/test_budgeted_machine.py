@@ -1,7 +1,5 @@
 """Passes over rows against the papers' pseudo-code, step by step in float64."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +17,6 @@ LAM = 0.01
 
 @pytest.fixture(autouse=True)
 def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several blocks in few rows."""
     monkeypatch.setattr(sgd, "TILE_STEPS", 8)
 
 
@@ -95,9 +92,11 @@ def test_a_state_continues_with_another_merge_rule(first: str, budget: int) -> N
     assert len(other) == budget
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(("maintenance", "maintain_budget"), [("removal", naive.remove), ("projection", naive.project)])
-@pytest.mark.parametrize(("name", "function"), [("rbf", rbf), ("poly", polynomial)])
+@pytest.mark.parametrize(
+    ("name", "function", "form"),
+    [("rbf", rbf, np.asarray), ("rbf", rbf, sp.csr_array), ("poly", polynomial, np.asarray)],
+)
 def test_removal_and_projection_agree_with_twins(
     maintenance: str, maintain_budget: Any, name: str, function: Any, form: Any
 ) -> None:
@@ -220,9 +219,8 @@ def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> Non
         np.testing.assert_allclose(decide(machine, rbf, X), [slow.decision_values(z) for z in X], rtol=1e-3, atol=1e-2)
 
 
-@pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("form", "average"), [(np.asarray, True), (sp.csr_array, False)])
 def test_chunks_and_copied_states_give_the_same_bits(maintenance: str, form: Any, average: bool) -> None:
     X, signed_weights = data(150)
     X = form(X)
@@ -256,7 +254,7 @@ def test_mergers_of_equal_points_add_their_coefficients() -> None:
 
 
 @pytest.mark.parametrize("merge", RULES)
-@pytest.mark.parametrize("size", [1e-300, 1e-40, 1e100])
+@pytest.mark.parametrize("size", [1e-300, 1e100])
 def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: float) -> None:
     """Mergers depend on ratios of coefficients, which may be beyond float32."""
     X, _ = data(40)

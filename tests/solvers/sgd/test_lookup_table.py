@@ -1,13 +1,10 @@
 """The look-up table of the merging problem: values at the nodes, interpolation error."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evidence._bsgd.partner import find_partner
 from naive import budget as naive
 from widemargin.solvers.sgd.lookup_table import merge_table, tabulate
 
@@ -51,15 +48,6 @@ def test_relative_error_where_the_degradation_vanishes() -> None:
 
 @pytest.mark.slow
 @quick
-@given(m=st.floats(0.5, 0.9999), log_kappa=st.floats(-20, 0))
-def test_compiled_interpolation_agrees_with_its_twin(m: float, log_kappa: float) -> None:
-    merger = find_partner(0, np.array([1 - m, m]), np.array([0.0, log_kappa]), "lookup-h", table_size=50)
-    h = naive.look_up(merge_table(50).grids[0], m, np.exp(log_kappa))
-    assert merger.h == pytest.approx(float(h), abs=1e-4)
-
-
-@pytest.mark.slow
-@quick
 @given(i=st.integers(0, 24), j=st.integers(0, 24))
 def test_nodes(i: int, j: int) -> None:
     h, root = tabulate(25)[:, i, j]
@@ -67,12 +55,3 @@ def test_nodes(i: int, j: int) -> None:
     _, wd = naive.best_h(m, kappa)
     assert root**2 == pytest.approx(wd, abs=1e-7)
     assert naive.degradation(float(h), m, kappa) == pytest.approx(wd, abs=1e-7)
-
-
-@pytest.mark.slow
-def test_limits() -> None:
-    grids = merge_table().grids
-    m = np.linspace(0.5, 1, 400)
-    np.testing.assert_array_equal(grids[1, :, -1], 0)  # equal points
-    np.testing.assert_allclose(grids[1, :, 0], 1 - m, atol=1e-3)  # removal
-    assert np.all(np.isfinite(grids))

@@ -1,34 +1,13 @@
 """Each merge rule finds the partner of an exhaustive search, within the precision of the rule."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
 
 from evidence._bsgd.partner import find_partner
 from naive import budget as naive
 from widemargin.solvers.sgd.budgeted_machine import RULES
 
 ACCURATE = [rule for rule in RULES if rule != "gss-paper"]  # whose h is within 0.01 of one maximum of s, and no nearer
-quick = settings(max_examples=30, deadline=None, derandomize=True)
-problems = {
-    "seed": st.integers(0, 2**32 - 1),
-    "n": st.integers(2, 12),
-    "spread": st.sampled_from([0.01, 0.3, 2.0, 30.0]),
-    "sign": st.sampled_from([1.0, -1.0]),
-}
-
-
-def problem(seed: int, n: int, spread: float, sign: float) -> tuple[int, np.ndarray, np.ndarray]:
-    """Index i of the smallest coefficient, coefficients of one sign, and ln k(x_i, x_j), exact in float32."""
-    rng = np.random.default_rng(seed)
-    coef = rng.uniform(0.5, 5, n)
-    i = int(coef.argmin())
-    log_kappa = -spread * rng.exponential(size=n)
-    log_kappa[i] = 0
-    return i, sign * coef, log_kappa.astype(np.float32).astype(np.float64)
 
 
 def exact_h(m: float, log_kappa: float) -> float:
