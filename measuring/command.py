@@ -118,7 +118,7 @@ def find_experiments(folder: str, names: Sequence[str] = ()) -> dict[str, Experi
     for path in sorted((_ROOT / folder).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         is_asked = not names or any(f'"{name}"' in text for name in names)
-        if "tests" not in path.parts and "Experiment(" in text and is_asked:
+        if "tests" not in path.relative_to(_ROOT).parts and "Experiment(" in text and is_asked:
             try:
                 module = _import(path)
             except ImportError as error:
