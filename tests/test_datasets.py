@@ -51,7 +51,6 @@ def test_patches_are_the_pixels_at_their_places(task):
     [
         (lambda: load_patches(0), ValueError, "n_samples == 0, must be >= 1"),
         (lambda: load_patches(600_000), ValueError, "n_samples == 600000, must be <= 538056"),
-        (lambda: load_patches(10, 0), ValueError, "size == 0"),
         (lambda: load_patches(10, 428), ValueError, "size == 428, must be <= 427"),
         (lambda: load_patches(1.5), TypeError, "n_samples must be an instance of int"),
         (lambda: load_patches(10, task="colour"), ValueError, "task must be .* not 'colour'"),
@@ -98,7 +97,6 @@ def test_grid_covers_the_photograph_with_the_labels_of_load_patches():
     ("name", "pack"),
     [
         ("a.svm", bytes),
-        ("a.svm.gz", gzip.compress),
         ("a.svm.GZ", gzip.compress),
         ("a.svm.bz2", bz2.compress),
         ("a.svm.xz", lzma.compress),
@@ -128,10 +126,7 @@ def test_svmlight_plain_and_compressed(tmp_path, name, pack):
         ("1 99999999999:1", "does not fit in 32 bits"),
         ("spam 1:1", "the label 'spam' is no number, unlike those above"),
         ("1,2 1:1", "'1,2' is no label"),
-        ("1 1:two", "'1:two' is no pair"),
         ("1 1:-inf", "the feature index 1 has the value -inf, which must be finite"),
-        ("1 1:1e600", "the feature index 1 has the value inf"),
-        ("1 1_0:1", "'1_0:1' is no pair"),
         ("1 1:1_0", "'1:1_0' is no pair"),
         ("1_0 1:1", "the label '1_0' is no number"),
         ("39, State-gov, 77516", "'39,' is no label: is it delimited text? --format csv"),

@@ -106,7 +106,9 @@ def read_training(args: Namespace, folder: str | None = None) -> Training:
             if any(isinstance(column, np.memmap) for column in columns.values()):
                 whole = source.layout, columns, y, folder
                 most = resolve_memory_budget() // _DRAWN_SHARE // len(columns)
-                drawn = np.sort(np.random.default_rng(0).choice(len(y), min(len(y), most), replace=False))
+                drawn = np.random.default_rng(0).choice(len(y), min(len(y), most), replace=False)
+                firsts = [_first_rows(columns[k]) for k in source.layout.levels if k in columns]
+                drawn = np.unique(np.concatenate([drawn, *firsts]))
                 columns, y_own = {k: column[drawn] for k, column in columns.items()}, y[drawn]
             data = Dataset(frame_of(source.layout, columns, features.dtype), y_own)
     if args.task == "one-class":
@@ -127,6 +129,13 @@ def read_training(args: Namespace, folder: str | None = None) -> Training:
             check_test_labels(args.test, y_test, y)
         data = data._replace(X_test=test.X, y_test=y_test)
     return Training(data, features, weights, whole)
+
+
+def _first_rows(codes: Column) -> Any:
+    """The first row of each number in a column of words, so that each has its indicator."""
+    firsts = np.full(int(codes.max()) + 2, len(codes))  # -1, of missing words, is the last
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # the last assignment counts
+    return firsts[firsts < len(codes)]
 
 
 def features_of_table(args: Namespace, source: TableSource, columns: dict[int, Column]) -> Features:

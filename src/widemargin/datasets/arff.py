@@ -78,8 +78,8 @@ class ArffFile:
                 if not row and braced:
                     row, pairs = omitted.copy(), braced.pop(0)
                     is_place = (cell is not None and cell.isdecimal() and int(cell) < len(row) for cell in pairs[::2])
-                    if len(pairs) % 2 or not all(is_place):
-                        reason = f"{quoted(line.strip())} is no row of pairs: position, from 0, and value"
+                    if len(pairs) % 2 or not all(is_place) or len({*pairs[::2]}) < len(pairs) // 2:
+                        reason = f"{quoted(line.strip())} is no row of pairs: position, from 0, once, and value"
                         raise file_error(self._path, reason, number)
                     for position, value in zip(pairs[::2], pairs[1::2], strict=True):
                         row[int(position or 0)] = value

@@ -19,14 +19,14 @@ Row: TypeAlias = "tuple[int, list[Cell]]"  # with the number of its line
 BEYOND = "beyond 2**53, of which numbers of 64 bits keep 16 digits"
 _LEAST_NUMBERS = 0.1  # numbers / cells that are not missing, of a column that may be meant as numbers
 _HEADER_ROWS = 1_000  # that the first one is compared with
-_LEAST_YEAR = 1800  # that a header may have
+_YEARS = range(1800, 2201)  # that a header may have
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the index that pandas and R write as the first column
 # As pandas has them, the question mark of the UCI repository, and MySQL's; those of numbers alone: also SAS, Stata
 MISSING = frozenset(("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL"))
 MISSING |= {"Null", "?", "\\N"}
 MISSING_NUMBERS = MISSING | {"-", "."}
 BOOLEANS = {"TRUE": 1.0, "True": 1.0, "true": 1.0, "FALSE": 0.0, "False": 0.0, "false": 0.0}
-ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 # Also 12,34,567
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}([.,' \u00a0\u202f])(?:[0-9]{2,3}\1)*[0-9]{3}(?:[.,][0-9]+)?")
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
@@ -36,7 +36,10 @@ _MARKED = re.compile(  # $5, 5 %, 1D+03, and a minus sign that is no hyphen
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
 _INFINITE = re.compile(r"[+-]?(?:inf(?:inity)?|[0-9.]+e\+?[0-9]+)", re.IGNORECASE)
 _ZEROS = re.compile(rf"^\s*{LEADING_ZERO.pattern}\s*$", re.MULTILINE)
-_SLASHED = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{4}|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
+_SLASHED = re.compile(  # also 27-Nov-2026 and 11/27/26
+    r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{4}|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}"
+    r"|[0-9]{1,2}-(?:[0-9]{1,2}|[A-Za-z]{3})-[0-9]{4}|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}"
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,16 @@ class TableOptions:
     kinds: Mapping[Any, str] | None = None  # by name or position, of a model or of the first file: none is decided
     keep: Names | None = None  # the features in their order, where they are known
     declared: bool = False  # the format has missing values of its own: words stand for one only if they are given
+
+    def __post_init__(self) -> None:
+        marks = (self.delimiter, self.thousands)
+        if any(mark is not None and len(mark) != 1 for mark in marks) or self.thousands == self.decimal:
+            raise ValueError(f"delimiter and thousands must be one character each, none the decimal mark, got {marks}")
+        choices = {"header": (True, False, "auto"), "decimal": (".", ","), "unlabelled": ("raise", "drop", "keep")}
+        if wrong := next((name for name, known in choices.items() if getattr(self, name) not in known), None):
+            raise ValueError(f"{wrong} must be one of {choices[wrong]}, got {getattr(self, wrong)!r}")
+        if wrong := next((name for name in ("drop", "text", "missing") if isinstance(getattr(self, name), str)), None):
+            raise ValueError(f"{wrong} must be a sequence, such as [{getattr(self, wrong)!r}], not a str")
 
     def is_missing(self, cell: Cell, *, number: bool = False) -> bool:
         """Whether a cell says that there is no value."""
@@ -157,7 +170,9 @@ def decide(path: PathLike, head: list[Row], options: TableOptions, names: list[s
 
 def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Sequence[int] = ()) -> Layout:
     """The layout with its label and features, and the kinds of those that have none yet."""
-    target = None if options.target is None else positions_of(layout, [options.target])[0]
+    target, *more = [None] if options.target is None else positions_of(layout, [options.target])
+    if more:
+        raise layout.error(f"several columns are named {quoted(str(options.target))}: give a position", layout.line)
     left_out, notes = {*dropped, *positions_of(layout, options.drop)}, layout.notes
     below = [(row[0] or "").strip() for _, row in head if row]
     may_be_index = below and layout.names and layout.names[0] in _INDEX_NAMES and not {0} & {*left_out, target}
@@ -283,16 +298,18 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
         elif text in present:
             is_repeated.append(k)
     features = [k for k in range(layout.width) if k != target]
-    if _counts(first, features, below):
+    counted = [k for k in is_sample if k != target]
+    if (steps := _steps(first, counted)) and not any(_steps(row, counted) for row in below[:5]):
         label = (first[target] or "").strip() if target is not None else ""
-        seen = target is not None and any((row[target] or "").strip() == label for row in below)
-        last = [int(first[k] or 0) for k in features[-2:]]
-        is_next = not is_number(label) or label == str(2 * last[-1] - last[0])
-        if not seen and is_next and (len(features) > 2 or target in is_name):
+        seen = is_repeated or (target is not None and any((row[target] or "").strip() == label for row in below))
+        last = [int(first[k] or 0) for k in counted[-2:]]
+        is_next = not is_number(label) or float(label) == 2 * last[-1] - last[0] or {last[0], float(label)} <= {*_YEARS}
+        are_all = len(steps) == 1 and all(k in counted or first[k] in _INDEX_NAMES for k in features)
+        if not seen and is_next and are_all and (len(features) > 2 or target in is_name):
             note = "the first row counts the columns, 0, 1, 2, ..., or years, and was taken for a header"
             return True, f"{note}; --header no, or header=False, takes it as a sample"
-        if not seen and is_next and last[0] >= _LEAST_YEAR:  # two years alone are too few to tell
-            is_name += features
+        if not seen and is_next and (last[0] in _YEARS or len(features) > len(counted)):  # too few to tell
+            is_name += counted
     if is_name and is_sample and below:
         cells = ", ".join(quoted(first[k] or "") for k in (is_name[0], is_sample[-1]))
         reason = f"is the first row a header ({cells})? --header yes or no, or header=True or False"
@@ -305,19 +322,15 @@ def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple
     return True, "" if has_word else note
 
 
-def _counts(first: list[Cell], features: list[int], below: list[list[Cell]]) -> bool:
-    """Whether the first row counts its features, 0, 1, 2, ..., or years, and the rows below do not."""
-
-    def is_progression(row: list[Cell]) -> bool:
-        cells = [(row[k] or "").strip() for k in features]
-        cells = cells[1:] if cells and cells[0] in _INDEX_NAMES else cells
-        if len(cells) < 2 or not all(re.fullmatch("[0-9]+", cell) for cell in cells):
-            return False
-        numbers = [int(cell) for cell in cells]
-        steps = {b - a for a, b in pairwise(numbers)}
-        return len(steps) == 1 and steps != {0} and (numbers[:2] == [0, 1] or _LEAST_YEAR <= numbers[0] <= 2200)
-
-    return is_progression(first) and not any(map(is_progression, below[:5]))
+def _steps(row: list[Cell], columns: list[int]) -> set[int]:
+    """The steps between cells that count 0, 1, 2, ..., or are years in their order; none between others."""
+    cells = [(row[k] or "").strip() for k in columns]
+    if len(cells) < 2 or not all(re.fullmatch("[0-9]+", cell) for cell in cells):
+        return set()
+    numbers = [int(cell) for cell in cells]
+    steps = {b - a for a, b in pairwise(numbers)}
+    are_years = all(number in _YEARS for number in numbers) and (min(steps) > 0 or max(steps) < 0)
+    return steps if are_years or (numbers[0] == 0 and steps == {1}) else set()
 
 
 def too_long(layout: Layout, position: int, line: int | None = None, cell: str | None = None) -> ValueError:

@@ -34,8 +34,10 @@ class Dialect(NamedTuple):
 def opened_text(path: PathLike) -> Iterator[TextIO]:
     """A text in UTF-8, or in UTF-16 where its first bytes say so; a ValueError names the file of another encoding."""
     with opened(path) as file:
-        head = file.peek(2)[:2] if hasattr(file, "peek") else b""
-        encoding = "utf-16" if head in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"
+        head = file.peek(2) if hasattr(file, "peek") else b""
+        encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+        if encoding == "utf-8-sig" and b"\0" in head:  # UTF-16 without its mark, among others
+            raise file_error(path, "not a text file in UTF-8 (it has zero bytes): save it as such")
         limit = csv.field_size_limit(2**31 - 1)
         try:
             with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
