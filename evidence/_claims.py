@@ -11,7 +11,7 @@ from statistics import fmean, geometric_mean, median
 from typing import Any
 
 from measuring import report
-from measuring.tables import markdown
+from measuring.tables import by, markdown
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -192,11 +192,8 @@ def _robustness(rows: Rows) -> Rows:
 
 def _lead(rows: Rows, keys: tuple[str, ...], ours: str, rivals: tuple[str, ...]) -> Rows:
     """A row for each cell of `keys`: how far the best accuracy of ours is above the rivals' best one."""
-    cells: dict[tuple[Any, ...], Rows] = {}
-    for row in rows:
-        cells.setdefault(tuple(row[key] for key in keys), []).append(row)
     found = []
-    for cell, mine in cells.items():
+    for cell, mine in by(rows, *keys).items():
         best, rival = ([row["accuracy"] for row in mine if row["machine"] in who] for who in ((ours,), rivals))
         if best and rival:
             commits = {str(row["commit"]) for row in mine if "commit" in row}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from measuring import tables
 from measuring.plots import Panel, Surface
 
 Row = dict[str, Any]
@@ -117,25 +118,17 @@ def repeated(seconds: Sequence[float]) -> Row:
     return {"seconds": middle, "repeats": len(seconds), "spread": spread}
 
 
-def grouped(rows: Sequence[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
-    """Yield the values of some columns, in order of appearance, each with its rows."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(column) for column in columns), []).append(row)
-    yield from groups.items()
-
-
 def panels_of(
     rows: Sequence[Row], by: Sequence[str], series: Sequence[str], *axes: Axes, lines: bool = True
 ) -> list[Panel]:
     """A panel for each combination of values of `by` and each pair of axes; a curve for each of `series`."""
     panels = []
-    for names, mine in grouped(rows, *by):
+    for names, mine in tables.by(rows, *by).items():
         for pair in axes:
             points = [row for row in mine if pair.x in row and pair.y in row]
             curves = {
                 ", ".join(map(str, key)): tuple(zip(*sorted((row[pair.x], row[pair.y]) for row in some), strict=True))
-                for key, some in grouped(points, *series)
+                for key, some in tables.by(points, *series).items()
             }
             if curves:
                 title = ", ".join(map(str, names))

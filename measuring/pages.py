@@ -17,6 +17,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def table(name: str) -> str:
     return _TABLES[name](rows) + tables.source(rows, _settings().get(name, "")) if rows else "Not measured yet.\n"
 
 
+@cache
 def _settings() -> dict[str, str]:
     """Of the papers' tables: tolerances, threads and where the parameters come from, by name."""
     return tomllib.loads(_SETTINGS.read_text(encoding="utf-8"))

@@ -49,7 +49,7 @@ def pivot(rows: Rows, lines: Sequence[str], column: str, form: Form, otherwise: 
     return markdown([*names, *(short(value) for value in values)], found)
 
 
-def by(rows: Rows, *columns: str) -> dict[tuple[Any, ...], Rows]:
+def by(rows: Sequence[Row], *columns: str) -> dict[tuple[Any, ...], Rows]:
     """Return the rows with equal values of some columns, in order of appearance."""
     groups: dict[tuple[Any, ...], Rows] = {}
     for row in rows:

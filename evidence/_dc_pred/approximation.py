@@ -13,7 +13,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from evidence._dc_pred.cost import Linear, costs_and
 from evidence._dc_pred.machines import compile_all
 from evidence._dc_pred.problems import load_classes
-from measuring.experiment import Experiment, Row, Run, grouped, panels_of
+from measuring.experiment import Experiment, Row, Run, panels_of
+from measuring.tables import by
 from widemargin._native import nystroem
 from widemargin.kernels.functions import make_kernel
 from widemargin.models.nystroem_tree import NystroemForest, NystroemTree
@@ -118,7 +119,7 @@ def gains(rows: Sequence[Row]) -> list[Row]:
     The plain curve is interpolated, on logarithms; costs that it does not reach are left out.
     """
     found = []
-    for _, mine in grouped(rows, "set"):
+    for _, mine in by(rows, "set").items():
         plain = [row for row in mine if row["machine"] == PLAIN]
         for row in mine:
             ratios = {

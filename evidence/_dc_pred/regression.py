@@ -21,7 +21,8 @@ from evidence._dc_pred.machines import (
 )
 from evidence._dc_pred.problems import NUMBERS, hold_back, load_numbers
 from measuring import report
-from measuring.experiment import Experiment, Row, Run, grouped, panels_of
+from measuring.experiment import Experiment, Row, Run, panels_of
+from measuring.tables import by
 
 _SIZES = (5, 20, 80, 160)
 _OURS = tuple(
@@ -89,7 +90,7 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
     Of ours, and of ours as published.
     """
     found = []
-    for _, mine in grouped(rows, "set"):
+    for _, mine in by(rows, "set").items():
         known = {row["machine"] for row in mine}
         forms = {who: label for who, label in (("ours", OURS), ("published", PUBLISHED)) if label in known}
         for row in mine:

@@ -10,9 +10,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from evidence._dc_svm.compare import EXACT, INTELEX, LIBSVM, early
 from evidence._dc_svm.machines import SETTINGS, Machine, load, make, measure_often, settings_of, warm_up
 from measuring.competitors import Settings
-from measuring.experiment import Experiment, Row, Run, grouped
+from measuring.experiment import Experiment, Row, Run
 from measuring.plots import Surface
 from measuring.problems import Problem
+from measuring.tables import by
 
 _EXPONENTS = (-10, -6, 1, 6, 10)
 _ROWS, _TEST_ROWS = 5000, 10_000  # at most: on all rows of codrna LIBSVM takes 40 s a fit, of covtype to predict
@@ -56,7 +57,7 @@ def totals(rows: Sequence[Row]) -> list[Row]:
     accuracy of the setting that five folds choose.
     """
     found = []
-    for (name, machine), mine in grouped(rows, "set", "machine"):
+    for (name, machine), mine in by(rows, "set", "machine").items():
         accuracy = [row["accuracy"] for row in mine]
         total: Row = {
             "set": name,
@@ -77,7 +78,7 @@ def totals(rows: Sequence[Row]) -> list[Row]:
 def _surfaces(rows: Sequence[Row]) -> list[Surface]:
     """Figures 6 to 9: accuracy over C and gamma."""
     surfaces = []
-    for (name, machine), mine in grouped(rows, "set", "machine"):
+    for (name, machine), mine in by(rows, "set", "machine").items():
         accuracy = {(row["log2_C"], row["log2_gamma"]): row["accuracy"] for row in mine}
         C, gamma = (sorted({setting[k] for setting in accuracy}) for k in (0, 1))
         values = [[accuracy.get((c, g), math.nan) for g in gamma] for c in C]

@@ -128,6 +128,7 @@ progress
 --seed>random_state INT=0  random seed
 --quiet  show no progress bar
 """
+_ARGUMENTS = dict(group.split("\n", 1) for group in _GROUPS.strip().split("\n\n"))  # by their titles
 
 _DATA_FILES = """\
 data files:
@@ -214,11 +215,10 @@ def _add_command(
         allow_abbrev=False,  # --gamma is not --gammas
     )
     command.set_defaults(run=run, command=command, inputs=inputs, outputs=outputs)
-    groups = dict(group.split("\n", 1) for group in _GROUPS.strip().split("\n\n"))
     for title in titles:
         group: Any = command.add_argument_group(title)
         group = group.add_mutually_exclusive_group() if title == "evaluation" else group
-        for argument in re.split(r"\n(?=\S)", groups[title]):
+        for argument in re.split(r"\n(?=\S)", _ARGUMENTS[title]):
             _add_argument(group, argument)
     return command
 
