@@ -60,22 +60,24 @@ def _bsgd_time(rows: Rows) -> str:
 
 
 def _reach(rows: Rows) -> str:
-    """A line for each set and C: seconds of each method, and LIBLINEAR's divided by ours."""
+    """A line for each set and C: seconds of each method, and those of two rivals divided by ours."""
     rows = sorted(rows, key=lambda row: (row["set"], row["C"]))
-    methods = ["OCAS", "OCAS, plain", "CPA", "LIBLINEAR", "SGD, averaged"]
+    methods = ["OCAS", "OCAS, plain", "CPA", "LIBLINEAR", "ReHLine", "Snap ML", "SGD, averaged"]
+    divided = ["LIBLINEAR", "ReHLine"]
     lines = []
     for row in rows:
         limits = ["" if row.get(f"{method} reached") else "> " for method in methods]
         seconds = [
             f"{limit}{row[name]:.2g}" if name in row else "-" for limit, name in zip(limits, methods, strict=True)
         ]
-        times = row.get("LIBLINEAR / OCAS", math.nan)
         shape = f"{row['n']:,} × {row['d']:,}"
-        least = limits[methods.index("LIBLINEAR")]
-        ratio = f"{least}{times:.0f}" if times >= 100 else f"{least}{times:.2g}"
-        ratio = ratio if times == times else "-"
-        lines.append([row["set"], shape, f"{row['C']:g}", *seconds, ratio])
-    return markdown(["set", "rows × columns", "C", *methods, "LIBLINEAR ÷ OCAS"], lines)
+        ratios = []
+        for rival in divided:
+            times, least = row.get(f"{rival} / OCAS", math.nan), limits[methods.index(rival)]
+            ratio = f"{least}{times:.0f}" if times >= 100 else f"{least}{times:.2g}"
+            ratios.append(ratio if times == times else "-")
+        lines.append([row["set"], shape, f"{row['C']:g}", *seconds, *ratios])
+    return markdown(["set", "rows × columns", "C", *methods, *(f"{rival} ÷ OCAS" for rival in divided)], lines)
 
 
 def _ocas_slopes(rows: Rows) -> str:

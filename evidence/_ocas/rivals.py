@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from evidence._ocas.pegasos import csr_steps
@@ -38,6 +41,10 @@ class Rival(NamedTuple):
 
 def _double(X: Any) -> Any:
     return X.astype(np.float64)
+
+
+def _matrix(X: Any) -> Any:
+    return sp.csr_matrix(X) if sp.issparse(X) else X
 
 
 def _quietly(model: Any, X: Any, labels: NDArray[Any]) -> Any:
@@ -80,6 +87,27 @@ def pegasos(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
     return np.array([csr_steps(X.data, X.indices, X.indptr, X.shape[1], y, lam, steps, rng) for y in columns])
 
 
+def rehline(X: Any, problem: Linear, C: float, tol: float) -> Matrix:
+    """ReHLine (Dai and Qiu, NeurIPS 2023), of two classes, on one core."""
+    from rehline import plqERM_Ridge
+
+    model = plqERM_Ridge(loss={"name": "svm"}, C=C, max_iter=10**6, tol=tol)
+    return np.atleast_2d(_quietly(model, X, problem.Y[:, 0]).coef_)
+
+
+def snap(X: Any, problem: Linear, C: float, tol: float) -> Matrix:
+    """Snap ML, of two classes, on all cores."""
+    from snapml import SupportVectorMachine
+
+    model = SupportVectorMachine(regularizer=1 / C, max_iter=10**5, n_jobs=os.cpu_count(), tol=tol)
+    return np.atleast_2d(_quietly(model, X, problem.Y[:, 0]).coef_)
+
+
+def _finer(k: int) -> int:
+    """The k-th 1 / tol."""
+    return round(10 ** (k / 2))
+
+
 LIBLINEAR_EPOCHS = Rival(
     "LIBLINEAR",
     "epochs",
@@ -93,8 +121,12 @@ LIBLINEAR_TOL = Rival(
     "1 / tol",
     _double,
     lambda X, problem, C, effort: liblinear(X, problem, C, epochs=most_epochs(X), tol=1 / effort),
-    lambda k: round(10 ** (k / 2)),
+    _finer,
 )
 SGD = Rival("SGD, averaged", "epochs", lambda X: X, sgd, lambda k: 2**k)
 
-RIVALS = (LIBLINEAR_EPOCHS, LIBLINEAR_TOL, SGD)
+REHLINE = Rival("ReHLine", "1 / tol", _double, lambda X, p, C, effort: rehline(X, p, C, 1 / effort), _finer)
+SNAP = Rival("Snap ML", "1 / tol", _matrix, lambda X, p, C, effort: snap(X, p, C, 1 / effort), _finer)
+
+_OPTIONAL = {"rehline": REHLINE, "snapml": SNAP}  # by the package that they need
+RIVALS = (LIBLINEAR_EPOCHS, LIBLINEAR_TOL, SGD, *(rival for package, rival in _OPTIONAL.items() if find_spec(package)))
