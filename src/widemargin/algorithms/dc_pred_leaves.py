@@ -335,15 +335,18 @@ class _LeafTrainer:
         """
         raise_if_stopped(self.progress.go_on)
         batch = self.X[rows]
+        # solve the exact machine, on K of sampled rows; before these, K has room for the landmarks
         sampled = self._sample(len(rows), rng)
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
         # where every row is a landmark, the local machine is the exact one
         all_are_landmarks = len(rows) == len(sampled) <= self.settings.n_landmarks
         own = None if K is None else K[self.max_landmarks :, self.max_landmarks :]
         exact = None if all_are_landmarks else self._exact_solution(own, rows[sampled])
+        # landmarks weighted by it, pseudo-landmarks, their values C of all rows, and W = F F' closest to K
         learn = partial(self._learn_features, batch, sampled, K, exact, rng, all_are_landmarks=all_are_landmarks)
         features, C, F, linear = self._until_stopped(learn, self._learning_work(len(rows)))
         del K, own, batch, learn
+        # train the local machine on C F, and keep its coefficients on C
         coordinates = self._coordinates(C, F, linear)
         del C
         fit = self.problem.fit(coordinates, rows, self.progress, self.memory)
@@ -383,9 +386,10 @@ class _LeafTrainer:
         return features, C, F, linear
 
     def _factor(self, features: LandmarkFeatures, C: Array, K: Array, *, is_damped: bool) -> Matrix:
-        """The factor of W, from the features C (r, n_features) and K of `_kernel_matrix`; damped on the landmarks, too.
+        """The factor of W, from the features C (r, n_features) and K of `_kernel_matrix`.
 
-        Else the coordinates of a new row near a landmark that is far from all r rows would be of any size.
+        A damped factor is fitted to the landmarks' kernel values, too: without them, the coordinates of a new row could
+        be of any size near a landmark that is far from all r rows.
         """
         first, damping = self.max_landmarks, is_damped * self.settings.damping / len(C)
         if damping:

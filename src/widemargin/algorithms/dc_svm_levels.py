@@ -157,7 +157,7 @@ def train_machine(
     division : Division, optional
         The clusters of `stop_level`; new ones by default.
     is_one_of_several : bool
-        Whether it must be of one kind with others: a stopped fit then gives the whole problem's machine.
+        Whether the machine is one of several, all early or none: a stopped fit then gives the whole problem's.
 
     Notes
     -----
@@ -169,7 +169,8 @@ def train_machine(
     if suits_full_matrix(len(data.samples), 1, settings, progress):
         return replace(train_on_full_matrix(data, settings, progress, before)[0], rows=None)
     is_exact = before is not None and before.division is None
-    if before is not None and (not before.result.beta.any() or (is_exact and settings.stop_level)):  # no start
+    # zeros are no start, nor is the solution of the whole problem one of its clusters
+    if before is not None and (not before.result.beta.any() or (is_exact and settings.stop_level)):
         anew = train_machine(data, settings, progress, rng, division=division, is_one_of_several=is_one_of_several)
         return anew.following(before)
     with _training(data, settings, progress, rng) as training:
@@ -181,7 +182,7 @@ def train_machine(
             if training.is_at_stop_level or (early is not None and progress.stopped_by):
                 # early prediction: the machines of the last level's clusters (Lemma 1)
                 return training.early_machine().following(before)
-            # refine: solve on the support vectors of level 1; then on the whole data
+            # refine: solve on the support vectors of the last level; then on the whole data
             whole = training.solve_whole(beta)
         else:  # an earlier fit was stopped in the whole problem
             early, whole = training.early, training.go_on_from(point)
@@ -299,7 +300,7 @@ class DCSVMTraining:
         """The solution (n,) of the last level; the parameters are those of `train_machine`."""
         stop_level = self.settings.stop_level
         known = {stop_level: division}
-        if self.early is not None:  # of an earlier fit: go on with its level
+        if self.early is not None:  # of an earlier fit: go on with its level, or jump to the level of early prediction
             level = int(self.levels[-1]["level"])
             lowest = level if isinstance(self.settings.n_levels, str) else 1
             planned = range(level, max(stop_level, lowest) - 1, -1) or range(stop_level, stop_level - 1, -1)

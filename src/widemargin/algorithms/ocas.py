@@ -250,6 +250,7 @@ class OCASTraining:
     def run_round(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, machines = _Clock(), self._unconverged()
+        # accelerations that replace a round, or give another search point w_t
         if self._are_slow():
             self._run_interior_points(machines, clock)
             return
@@ -261,15 +262,18 @@ class OCASTraining:
         with self.progress.interrupting(self.team.native):
             ascended, dual_planes = self._run_epochs(machines)
             clock.lap("dual_ascent")
+            # line 4: w_b, the best point on the line to w_t; the first pass over the samples
             values = self._decision_values([machine.search_point for machine in machines])
         clock.lap("decision_values")
         planes = [self._move_best_point(machine, f) for machine, f in zip(machines, values, strict=True)]
         clock.lap("line_search")
+        # line 5: the plane at w_c, and those of the accelerations; the second pass
         further = [(machine, plane) for machine in machines for plane in machine.further_planes]
         with self.progress.interrupting(self.team.native):
             owners = [*machines, *ascended, *(machine for machine, _ in further)]
             add_planes(self.X, owners, [*planes, *dual_planes, *(plane for _, plane in further)])
         clock.lap("plane")
+        # lines 6 and 3: the next w_t, and the bound
         self.update_bounds()
         clock.lap("master_problem")
         self._end_round(machines, clock)
@@ -293,7 +297,7 @@ class OCASTraining:
         self._end_round(machines, clock)
 
     def _are_slow(self) -> bool:
-        """Whether the interior-point method is to solve what rounds have not; it takes about as long as those so far.
+        """Whether the interior-point method replaces the rounds; it takes about as long as all rounds so far.
 
         Rounds go on while the gap falls so fast that as many again would end the fit: by the power law of the latest
         third of them, 1.5^1.71 = 2.

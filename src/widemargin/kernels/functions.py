@@ -214,7 +214,7 @@ class Polynomial(InnerProductKernel):
         native.polynomial(G, self.gamma, self.coef0, self.degree)
 
     def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
-        """Degree gamma (gamma g + coef0)^(degree - 1)."""
+        """The derivative degree * gamma (gamma g + coef0)^(degree - 1)."""
         Polynomial(self.gamma, max(0, self.degree - 1), self.coef0).fill(A, B, out)
         out *= self.degree * self.gamma
 
@@ -239,7 +239,7 @@ class Sigmoid(InnerProductKernel):
         np.tanh(G, out=G)
 
     def fill_slopes(self, A: Samples, B: Samples, out: Array) -> None:
-        """Gamma (1 - tanh(gamma g + coef0)^2)."""
+        """The derivative gamma (1 - tanh(gamma g + coef0)^2)."""
         self.fill(A, B, out)
         np.square(out, out=out)
         np.subtract(1.0, out, out=out)

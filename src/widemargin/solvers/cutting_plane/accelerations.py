@@ -3,12 +3,12 @@
 | file | used where | because |
 |---|---|---|
 | `gram_dual` | hinge; at most 1,024 samples and features, given the memory | one dual solve replaces all rounds |
-| `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9 | once, where rounds take long: at any scale |
+| `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9 | once, where rounds are slow; any scales |
 | `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
 | `active_rows` | hinges (*); n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction |
 | `smoothed_newton` | hinges (*); n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs some passes |
 | `dual_epochs` | hinge; n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
-| `dual_alone` | hinge, squared hinge; as above, and d > n; of sparse rows in many directions 4 d >= n | see there |
+| `dual_alone` | hinges, squared too; as above, and d > n; sparse in many directions: 4 d >= n | planes save little |
 | `crammer_singer` | Crammer and Singer's hinge; as above, and d > n | epochs alone |
 | `newton_steps` | smooth losses | planes alone need many rounds |
 
