@@ -10,12 +10,13 @@
     python benchmarks/all.py kernel_svm --help              # what it measures, and its settings
 
 Experiments are the `Experiment`s in the modules of the folder. Each cell has a process of its own. A cell is done when
-all its rows are of this machine, of a commit whose src is that of today, and were measured with at most 0.2 of a core
+all its rows are of this machine, of a commit since which no code of src that the experiment imports has changed (of
+C++: no code at all), and were measured with at most 0.2 of a core
 taken by others: so an interrupted run goes on where it was, `--again` and other settings measure anew. Its rows replace
 those of earlier runs with the same keys, after each cell, and each has its commit, date, machine, threads, and in
 `others` the cores that other processes kept busy meanwhile: with more than 0.2, it is measured again, twice at most,
 after all others. A cell that crashes, or takes five times its seconds, is a row with the column `ended`, and the run
-goes on; it is tried again with `--again`, or when src has changed.
+goes on; it is tried again with `--again`, or when that code has changed.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from typing import Any
 
 from measuring import plots, process, report
 from measuring.experiment import Experiment, Row, Run, is_of, joined
+from measuring.imports import ROOT
 from measuring.load import Others, is_quiet
 from measuring.provenance import is_current, origin, origins
 
-_ROOT = Path(__file__).resolve().parents[1]
 _PATIENCE = 5.0  # seconds after which a cell is ended / its budget
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
 
@@ -115,14 +116,14 @@ def find_experiments(folder: str, names: Sequence[str] = ()) -> dict[str, Experi
     A module whose library is missing is left out, with a word.
     """
     found: dict[str, Experiment] = {}
-    for path in sorted((_ROOT / folder).rglob("*.py")):
+    for path in sorted((ROOT / folder).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         is_asked = not names or any(f'"{name}"' in text for name in names)
-        if "tests" not in path.relative_to(_ROOT).parts and "Experiment(" in text and is_asked:
+        if "tests" not in path.relative_to(ROOT).parts and "Experiment(" in text and is_asked:
             try:
                 module = _import(path)
             except ImportError as error:
-                print(f"{path.relative_to(_ROOT)}: left out, {error}", file=sys.stderr)
+                print(f"{path.relative_to(ROOT)}: left out, {error}", file=sys.stderr)
                 continue
             found |= {e.results: e for e in vars(module).values() if isinstance(e, Experiment)}
     return found
@@ -133,7 +134,7 @@ def print_list(experiments: Sequence[Experiment]) -> None:
     sums = [0, 0, 0.0, 0.0]
     for experiment in experiments:
         rows = report.read_csv(report.results_path(experiment.results))
-        stale = [row for row in rows if not is_current(row)]
+        stale = [row for row in rows if not _is_current(experiment, row)]
         cells = _cells(experiment)
         missing = [cell for cell in cells if not _rows_of(experiment, cell, rows)]
         due = [cell for cell in cells if cell in missing or _rows_of(experiment, cell, stale)]
@@ -170,7 +171,7 @@ def run_experiment(
         old = [row for row in old if any(is_of(row, experiment.named(cell)) for cell in _cells(experiment))]
 
     def is_done(row: Row) -> bool:
-        return is_current(row) and (row in rows or not again)
+        return _is_current(experiment, row) and (row in rows or not again)
 
     for cell in cells:
         start, n_found, has_ended = time.monotonic(), 0, False
@@ -200,7 +201,7 @@ def run_experiment(
         if not (
             has_ended or options.only or options.quick or has_other_settings
         ):  # nor do rows stay that the cell has no more
-            old = [row for row in old if row not in mine or (experiment.parts and is_current(row))]
+            old = [row for row in old if row not in mine or (experiment.parts and _is_current(experiment, row))]
             report.write_csv(path, joined(old, rows, experiment.keys))
         seconds, budget = time.monotonic() - start, experiment.budget(cell)
         print(f"# {experiment.results} {_name(cell)}: {n_found} rows in {seconds:.0f} of {budget:.0f} s", flush=True)
@@ -224,13 +225,17 @@ def _derive(experiment: Experiment) -> bool:
     return False
 
 
+def _is_current(experiment: Experiment, row: Row) -> bool:
+    return is_current(row, str(_file_of(experiment).relative_to(ROOT)))
+
+
 def _measured_apart(
     experiment: Experiment, cell: tuple[Any, ...], run: Run, deadline: float | None = None
 ) -> Iterator[list[Row]]:
     """The parts of a cell, measured in another process; a row that says why, where that is ended or crashes."""
     limit, start = _PATIENCE * experiment.budget(cell), time.monotonic()
     left = limit if deadline is None else deadline - start
-    file = str(_file_of(experiment).relative_to(_ROOT))
+    file = str(_file_of(experiment).relative_to(ROOT))
     try:
         yield from process.stream(measured, file, experiment.results, cell, vars(run), timeout=min(limit, left))
     except RuntimeError as error:
@@ -245,7 +250,7 @@ def _measured_apart(
 
 def measured(file: str, name: str, cell: Sequence[Any], run: Mapping[str, Any]) -> Iterator[list[Row]]:
     """The parts of a cell of the experiment in a file, measured here: rows with their origins and the load."""
-    experiments = vars(_import(_ROOT / file)).values()
+    experiments = vars(_import(ROOT / file)).values()
     experiment = next(e for e in experiments if isinstance(e, Experiment) and e.results == name)
     with suppress(OSError):
         _OOM_SCORE.write_text("1000")  # where memory ends, this process is ended and not the run
@@ -303,7 +308,7 @@ def _file_of(experiment: Experiment) -> Path:
 
 
 def _import(path: Path) -> Any:
-    return import_module(".".join(path.relative_to(_ROOT).with_suffix("").parts))
+    return import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def _settings_parser(experiment: Experiment) -> argparse.ArgumentParser:

@@ -13,11 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from measuring.imports import ROOT, imported_files
 from measuring.load import is_quiet
 
-_ROOT = Path(__file__).resolve().parents[1]
 _CODE = ("src", "measuring/*.py", "benchmarks/*.py", "evidence/*.py")
-_APART = ("cli", "datasets", "displays")  # of src: no fit or prediction runs them
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "daal", "numba", "threadpoolctl")
 
 
@@ -32,9 +31,12 @@ def origins(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, st
     return {column: ", ".join(sorted({str(other[column]) for other in mine if column in other})) for column in origin()}
 
 
-def is_current(row: dict[str, Any]) -> bool:
-    """Whether a row is quiet, of this machine, and of this library: no later commit has changed code of its fits."""
-    return is_quiet(row) and row.get("machine_card") == machine() and _holds(str(row.get("commit", "")))
+def is_current(row: dict[str, Any], file: str) -> bool:
+    """Whether a row is quiet, of this machine and this library: no later commit has changed code that `file` runs.
+
+    `file` is that of the row's experiment, from the root.
+    """
+    return is_quiet(row) and row.get("machine_card") == machine() and _holds(str(row.get("commit", "")), file)
 
 
 @cache
@@ -83,28 +85,31 @@ def commit() -> str:
 def git(*arguments: str) -> str:
     """Return what a git command prints in this repository; nothing where it fails, or there is no git."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 @cache
-def _holds(name: str) -> bool:
-    """Whether the code of src at a commit is that of now. Rows of changed code hold until the next commit."""
+def _holds(name: str, file: str) -> bool:
+    """Whether the code of src that a file imports is at a commit that of now; of C++, all code.
+
+    Rows of changed code hold until the next commit. The readers of data sets do not count: the sets are the same.
+    """
     if name.endswith("+") or not name:
         return name == commit()
     if not git("cat-file", "-t", name):
         return False
-    apart = (f":(exclude)src/widemargin/{package}" for package in _APART)
-    changed = git("diff", "--name-only", name, "--", "src/widemargin", *apart).split()
-    return all(path.endswith(".py") and _is_same_code(name, path) for path in changed)
+    changed = git("diff", "--name-only", name, "--", "src/widemargin", ":(exclude)src/widemargin/datasets").split()
+    runs = imported_files(file)
+    return all(path.endswith(".py") and (path not in runs or _is_same_code(name, path)) for path in changed)
 
 
 def _is_same_code(name: str, path: str) -> bool:
     """Whether the Python of a file at a commit is that of now, but for comments and docstrings."""
-    before, now = git("show", f"{name}:{path}"), _ROOT / path
-    return bool(before) and now.exists() and _statements(before) == _statements(now.read_text())
+    before, now = git("show", f"{name}:{path}"), ROOT / path
+    return bool(before) and _statements(before) == _statements(now.read_text())
 
 
 def _statements(code: str) -> str:

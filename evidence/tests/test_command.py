@@ -37,7 +37,7 @@ def toy(monkeypatch, tmp_path):
 
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(process, "stream", here)
-    monkeypatch.setattr(provenance, "_holds", lambda name: name == "abc")
+    monkeypatch.setattr(provenance, "_holds", lambda name, file: name == "abc")
     monkeypatch.setattr(provenance, "machine", lambda: "m")
     return experiment, loads, measured
 
