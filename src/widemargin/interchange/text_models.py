@@ -18,7 +18,8 @@ from .machines import (
 )
 
 _LIBSVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
-_LIBSVM_KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_LIBSVM_KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+_LIBSVM_KERNELS |= {"precomputed": "precomputed"}
 _LIBSVM_KEYS = (
     *("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB"),
     *("prob_density_marks", "nr_sv"),
@@ -28,12 +29,12 @@ _LIBSVM_KEYS = (
 def read_libsvm(lines: Lines, classes: Any) -> Any:
     """Read a model of LIBSVM, of any type, with any kernel but a precomputed one."""
     header = Header(lines, _LIBSVM_KEYS, "SV")
-    kind, kernel = header.choice("svm_type", _LIBSVM_TYPES), _read_kernel(header)
+    kind, kernel = header.choice("svm_type", _LIBSVM_TYPES), header.kernel("kernel_type", _LIBSVM_KERNELS)
     n = header.integer("total_sv", int(kind.endswith("svc")))
-    k = header.integer("nr_class", 1)
+    k = header.count_classes("nr_class")
     if not kind.endswith("svc"):
         return _read_function(lines, header, kind, kernel, n)
-    labels, n_support = header.labels(k), header.integers("nr_sv", k, 0)
+    labels, n_support = header.labels("label", k), header.integers("nr_sv", k, 0)
     if n_support.sum() != n:
         raise header.error("nr_sv", f"must have the sum {n} of total_sv, got {n_support.sum()}")
     rho = header.numbers("rho", n_pairs := k * (k - 1) // 2)
@@ -41,19 +42,6 @@ def read_libsvm(lines: Lines, classes: Any) -> Any:
     coef, rows = lines.rows(n, k - 1, "a support vector")
     lines.finish()
     return make_votes(kernel, name_labels(labels, classes), dense_if_full(rows), coef, n_support, rho, platt)
-
-
-def _read_kernel(header: Header) -> dict[str, Any]:
-    """The parameters of the kernel."""
-    kernel = header.choice("kernel_type", _LIBSVM_KERNELS)
-    if kernel == "precomputed":
-        raise header.error("kernel_type", "is precomputed: the file has row numbers in place of support vectors")
-    kernel = "poly" if kernel == "polynomial" else kernel
-    gamma = 1.0 if kernel == "linear" else header.number("gamma")
-    if gamma <= 0:
-        raise header.error("gamma", f"must be above 0, got {gamma:g}")
-    degree = header.integer("degree", 0) if kernel == "poly" else 3
-    return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": header.number("coef0", 0.0)}
 
 
 def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, Any], n: int) -> Any:
@@ -89,8 +77,8 @@ def read_liblinear(lines: Lines, classes: Any) -> Any:
     """Read a model of LIBLINEAR, of any solver."""
     header = Header(lines, _LIBLINEAR_KEYS, "w")
     solver, d, bias = header.choice("solver_type", _SOLVERS), header.integer("nr_feature", 1), header.number("bias")
-    k = header.integer("nr_class", 1)  # 2 of other solvers
-    labels = header.labels(k) if solver in _CLASSIFIERS else np.empty(0)
+    k = header.count_classes("nr_class")  # 2 of other solvers
+    labels = header.labels("label", k) if solver in _CLASSIFIERS else np.empty(0)
     q = k if k > 2 or solver == "MCSVM_CS" else 1
     weights = array("d")
     for feature in range(d + (bias >= 0)):
