@@ -71,17 +71,15 @@ def quoted(text: str | bytes) -> str:
     text = text[:41]  # a line may have megabytes
     if isinstance(text, bytes):
         text = text.decode("ascii", "backslashreplace")
-    printable = "".join(c if c.isprintable() and c.isascii() else _escape(c) for c in text)
+    printable = escaped(text).encode("ascii", "backslashreplace").decode()
     return f"'{printable[:40]}...'" if len(printable) > 40 else f"'{printable}'"
 
 
 def escaped(text: str) -> str:
     """A text with its line breaks, control characters and halves of surrogate pairs as escape sequences."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def is_number(text: str) -> bool:
@@ -159,9 +157,14 @@ def check_archive(path: PathLike, remedy: str) -> bool:
     """Whether a file is a zip archive, none that expands to more bytes than it may."""
     if not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        check_expansion(path, sum(member.file_size for member in archive.infolist()), os.stat(path).st_size, remedy)
+    check_expansion(path, expanded_size(path), os.stat(path).st_size, remedy)
     return True
+
+
+def expanded_size(file: Any) -> int:
+    """The bytes of all members of a zip archive, of which `file` is the path or an open stream."""
+    with zipfile.ZipFile(file) as archive:
+        return sum(member.file_size for member in archive.infolist())
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from widemargin._output_files import NamedOutput
+from widemargin._output_files import open_named
 from widemargin.datasets.arff import ArffFile
 from widemargin.datasets.arrays import load_npz, load_svmlight
 from widemargin.datasets.arrow import ArrowFile, DeclinedError, delimited_batches, has_pyarrow
@@ -148,7 +148,7 @@ def copied(source: Any, name: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "input" + ("" if is_stream else "".join(Path(source).suffixes)))
         with (
-            NamedOutput(open(copy, "wb"), f"the copy in {tempfile.gettempdir()}") as target,
+            open_named(copy, f"the copy in {tempfile.gettempdir()}") as target,
             nullcontext(source) if is_stream else open(source, "rb") as file,
         ):
             shutil.copyfileobj(file, target)

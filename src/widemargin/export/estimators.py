@@ -130,13 +130,11 @@ def write_parts(graph: Graph, parts: Parts) -> Outputs:
     if hasattr(parts.machine, "calibrated_classifiers_"):
         return _write_calibrated(graph, parts.machine)
     machine, write = find_writer(_WRITERS, parts.machine)
-    graph.start()
     return _write_outputs(graph, parts.machine, _apply(graph, write(graph, machine), parts.of_target))
 
 
 def write_step(graph: Graph, step: Any) -> None:
     """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s; a ValueError names another step."""
-    graph.start()
     if isinstance(step, LandmarkNystroem):
         graph.x = write_coordinates(graph, step._model)
     else:

@@ -23,14 +23,17 @@ class Graph:
 
         y = graph("Add", graph("MatMul", graph.x, weights), offset)
 
-    `x` is the name of the samples: the input, or what `start` and the steps of a pipeline made of it. `dtype` is that
+    `x` is the name of the samples: the input, or what a cast and the steps of a pipeline made of it. `dtype` is that
     of the samples, of constants of floating point, and of all that is computed from them; `input_dtype` that of the
     samples as they are given; `output_dtype`, of scores, that of the input, or float32 of integers.
     """
 
     def __init__(self, dtype: str, n_features: int, input_dtype: np.dtype[Any] | None = None) -> None:
-        self.onnx = _import_onnx()
-        self.x = _INPUT
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
+        self.onnx = onnx
         self.dtype = np.dtype(dtype)
         self.input_dtype = self.dtype if input_dtype is None else np.dtype(input_dtype)
         self.output_dtype = self.input_dtype if self.input_dtype.kind == "f" else np.dtype(np.float32)
@@ -38,11 +41,7 @@ class Graph:
         self._numbers = count()  # of names, which a loop's body must not use again
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-
-    def start(self) -> None:
-        """Convert an input of integers."""
-        if self.x == _INPUT and self.input_dtype != self.dtype:
-            self.x = self.cast(self.x, self.dtype)
+        self.x = _INPUT if self.input_dtype == self.dtype else self.cast(_INPUT, self.dtype)  # of integers
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
         """Add a node; returns the name of its result."""
@@ -173,11 +172,3 @@ class Graph:
 
     def _type(self, dtype: np.dtype[Any]) -> int:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
-    return onnx
