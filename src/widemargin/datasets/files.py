@@ -82,6 +82,12 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shorten(values: Iterable[Any], most: int = 12) -> str:
+    """The first values in one line, control characters as escape sequences, and the number of all."""
+    texts = [escaped(str(value)) for value in values]
+    return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")
+
+
 def is_number(text: str) -> bool:
     """Whether a text, blanks around it aside, is a finite decimal number in ASCII."""
     return _NUMBER.fullmatch(text.strip()) is not None and abs(float(text)) != float("inf")
@@ -128,7 +134,7 @@ def merged_labels(words: list[str], values: NDArray[Any]) -> list[str]:
     first: dict[Any, str] = {}
     pairs = [(first.setdefault(value, word), word) for word, value in zip(words, values.tolist(), strict=True)]
     same = [f"{one} and {word}" for one, word in pairs if one != word]
-    return [f"labels that are one number are one class: {', '.join(same[:3])}"] if same else []
+    return [f"labels that are one number are one class: {shorten(same, 3)}"] if same else []
 
 
 # Files, plain and compressed ------------------------------------------------------------------------------------------
@@ -211,7 +217,7 @@ def _open_zip(path: PathLike) -> Iterator[Any]:
     with zipfile.ZipFile(path) as archive:
         members = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
         if len(members) != 1 or members[0].flag_bits & 1:
-            found = ", ".join(quoted(one.filename) for one in members[:5])
+            found = shorten((quoted(one.filename) for one in members), 5)
             raise file_error(path, f"must hold one file that is not encrypted, but has {found}: unpack it first")
         with archive.open(members[0]) as file:
             yield file

@@ -28,12 +28,12 @@ from .parts import Parts, find_writer, split, step_operations
 
 Outputs = dict[str, Output]  # by name
 
-_WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
-    (NystroemForest, write_forest),
-    (KernelExpansion, write_expansion),
-    (ClusteredExpansion, write_clustered),
-    (LinearModel, write_linear),
-)
+_WRITERS: dict[type, Callable[[Graph, Any], str]] = {
+    NystroemForest: write_forest,
+    KernelExpansion: write_expansion,
+    ClusteredExpansion: write_clustered,
+    LinearModel: write_linear,
+}
 
 
 def to_onnx(model: Any, *, dtype: Any = None) -> Any:

@@ -45,10 +45,14 @@ class Graph:
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
         """Add a node; returns the name of its result."""
-        name = f"{operator.lower()}_{next(self._numbers)}"
+        return self._add(operator, inputs, 1, **attributes)[0]
+
+    def _add(self, operator: str, inputs: Sequence[Value], n_results: int, **attributes: Any) -> list[str]:
+        """Add a node; returns the names of its results."""
+        results = [f"{operator.lower()}_{next(self._numbers)}" for _ in range(n_results)]
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
-        self._nodes.append(self.onnx.helper.make_node(operator, names, [name], name=name, **attributes))
-        return name
+        self._nodes.append(self.onnx.helper.make_node(operator, names, results, name=results[0], **attributes))
+        return results
 
     def _constant(self, array: NDArray[Any]) -> str:
         return self.as_given(array.astype(self.dtype) if array.dtype.kind == "f" else array)
@@ -96,10 +100,7 @@ class Graph:
         """Consecutive columns of values (rows, q), in parts of these sizes."""
         if len(sizes) == 1:
             return [values]
-        results = [f"split_{next(self._numbers)}" for _ in sizes]
-        inputs = [values, self._constant(np.array(sizes, np.int64))]
-        self._nodes.append(self.onnx.helper.make_node("Split", inputs, results, name=results[0], axis=1))
-        return results
+        return self._add("Split", [values, np.array(sizes, np.int64)], len(sizes), axis=1)
 
     def with_zero(self, values: str) -> str:
         """Values (rows, q) and a column of zeros: (rows, q + 1)."""
@@ -136,11 +137,8 @@ class Graph:
         outputs = [make(name, kind, None) for name, kind in zip(found, [boolean, *kinds], strict=True)]
         graph = self.onnx.helper.make_graph(self._nodes, "body", inputs, outputs, self._constants)
         self._nodes, self._constants = outer
-        names = [f"loop_{next(self._numbers)}" for _ in states]
         values = [n, self("Equal", n, n), *(value for value, _ in states)]
-        values = [value if isinstance(value, str) else self._constant(value) for value in values]
-        self._nodes.append(self.onnx.helper.make_node("Loop", values, names, name=names[0], body=graph))
-        return names
+        return self._add("Loop", values, len(states), body=graph)
 
     def for_each_row(self, number: NDArray[Any], rows: Value) -> str:
         """A number, as often as an array has rows: (rows,)."""

@@ -219,6 +219,8 @@ class ImportedRegressor(Regressor, ValuePredictor, ImportedMachine):
         LIBSVM's estimate of the scale of a Laplace distribution of the errors.
     """
 
+    laplace_scale_: float | None = None
+
 
 class ImportedOutlierDetector(OutlierMixin, OutlierPredictor, ImportedMachine):
     """An outlier detector: positive inside.
@@ -228,6 +230,8 @@ class ImportedOutlierDetector(OutlierMixin, OutlierPredictor, ImportedMachine):
     density_marks_ : ndarray of shape (10,), or None
         LIBSVM's deciles of decision values, from which it makes its one-class probabilities.
     """
+
+    density_marks_: Vector | None = None
 
 
 def couple(pairs: NDArray[np.float64]) -> Matrix:

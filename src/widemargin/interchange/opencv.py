@@ -61,17 +61,7 @@ class _Node(Fields):
             node.check()
 
 
-def read_opencv_xml(lines: Lines, classes: Any) -> Any:
-    """Read a model of OpenCV from XML."""
-    return _read(_parse_xml(lines), classes)
-
-
-def read_opencv_yaml(lines: Lines, classes: Any) -> Any:
-    """Read a model of OpenCV from YAML."""
-    return _read(_parse_yaml(lines), classes)
-
-
-def _parse_xml(lines: Lines) -> _Node:
+def parse_xml(lines: Lines) -> _Node:
     """The elements of a document without a type declaration: so there are no entities."""
     parser, root = expat.ParserCreate(), _Node(lines, 1)
     open_nodes = [root]
@@ -95,7 +85,7 @@ def _parse_xml(lines: Lines) -> _Node:
     return root.children.get("opencv_storage", root)
 
 
-def _parse_yaml(lines: Lines) -> _Node:
+def parse_yaml(lines: Lines) -> _Node:
     """The part of YAML that OpenCV writes: nested by indentation, with lists of numbers in brackets."""
     root = _Node(lines, 1)
     stack: list[tuple[int, _Node]] = [(-1, root)]  # by indentation
@@ -132,8 +122,8 @@ def _parse_yaml(lines: Lines) -> _Node:
     return root
 
 
-def _read(root: _Node, classes: Any) -> Any:
-    """The machine in a document."""
+def read_opencv(root: _Node, classes: Any) -> Any:
+    """Read a model of OpenCV from the elements of its document."""
     root.check()
     model, lines = root.children.get("opencv_ml_svm", root), root.lines
     kind = model.choice("svmType", _TYPES)
@@ -152,10 +142,9 @@ def _read(root: _Node, classes: Any) -> Any:
         raise model.error("decision_functions", f"must be {n_pairs}, got {len(functions)}")
     pairs = [_read_function(node, n) for node in functions]
     rhos, coef = np.array([rho for rho, _ in pairs]), np.array([coef for _, coef in pairs])
-    if kind == "ONE_CLASS":
-        return ImportedOutlierDetector(**kernel).take(points, coef, -rhos, density_marks_=None)
     if not kind.endswith("SVC"):
-        return ImportedRegressor(**kernel).take(points, coef, -rhos, laplace_scale_=None)
+        machine = ImportedOutlierDetector if kind == "ONE_CLASS" else ImportedRegressor
+        return machine(**kernel).take(points, coef, -rhos)
     labels = model.child("class_labels").labels("data", k)
     places, blocks, counts = class_blocks(coef, k)
     return make_votes(kernel, name_labels(labels, classes), points[places], blocks, counts, rhos)

@@ -49,16 +49,14 @@ def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, An
     rho = header.numbers("rho", 1)
     for key in filter(header.__contains__, ("label", "nr_sv")):  # R's files have them
         header.integers(key, 2)
-    further: dict[str, Any]
-    if kind == "one_class":
-        marks = header.numbers("prob_density_marks", 10) if "prob_density_marks" in header else None
-        machine, further = ImportedOutlierDetector(**kernel), {"density_marks_": marks}
-    else:
-        machine = ImportedRegressor(**kernel)
-        further = {"laplace_scale_": header.number("probA") if "probA" in header else None}
+    machine: Any = ImportedOutlierDetector(**kernel) if kind == "one_class" else ImportedRegressor(**kernel)
+    if "prob_density_marks" in header:
+        machine.density_marks_ = header.numbers("prob_density_marks", 10)
+    if "probA" in header:
+        machine.laplace_scale_ = header.number("probA")
     coef, rows = lines.rows(n, 1, "a support vector")
     lines.finish()
-    return machine.take(dense_if_full(rows), coef, -rho, **further)
+    return machine.take(dense_if_full(rows), coef, -rho)
 
 
 # LIBLINEAR
@@ -88,10 +86,9 @@ def read_liblinear(lines: Lines, classes: Any) -> Any:
     intercept = bias * w[:, d] if bias >= 0 else np.zeros(q)
     w = w[:, :d].copy()
     if solver in _REGRESSORS:
-        return ImportedRegressor("linear").take(w, np.eye(1), intercept, laplace_scale_=None)
+        return ImportedRegressor("linear").take(w, np.eye(1), intercept)
     if solver == "ONECLASS_SVM":
-        rho = header.number("rho")
-        return ImportedOutlierDetector("linear").take(w, np.eye(1), intercept - rho, density_marks_=None)
+        return ImportedOutlierDetector("linear").take(w, np.eye(1), intercept - header.number("rho"))
     names = name_labels(labels, classes)
     by_label = np.argsort(names, kind="stable")
     number = np.argsort(by_label)
