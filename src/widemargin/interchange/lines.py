@@ -49,12 +49,12 @@ class Lines:
         for line in self:
             raise self.error(f"the model has ended, but a line follows: {quoted(line.strip())}")
 
-    def numbers(self, text: bytes, what: str, size: int | None, line: int | None = None) -> Vector:
-        """`size` finite numbers, or any number of them, from a text."""
+    def numbers(self, text: bytes, what: str, size: int, line: int | None = None) -> Vector:
+        """`size` finite numbers from a text."""
         if not _NUMBERS.fullmatch(text):
             raise self.error(f"{what}: {quoted(self._bad_entry(text))} is not a finite number", line)
         values = np.fromstring(text, sep=" ")
-        if size is not None and len(values) != size:
+        if len(values) != size:
             raise self.error(f"{what} must have {size} numbers, got {len(values)}", line)
         if not np.isfinite(values).all():
             raise self.error(f"{what}: a number is too large for float64", line)
@@ -63,31 +63,25 @@ class Lines:
     def _bad_entry(self, text: bytes, allowed: re.Pattern[bytes] = re.compile(_NUMBER)) -> bytes:
         return next((entry[0] for entry in re.finditer(rb"\S+", text) if not allowed.fullmatch(entry[0])), text)
 
-    def rows(self, n_rows: int | None, n_coef: int, what: str) -> tuple[Matrix, Any]:
+    def rows(self, n_rows: int, n_coef: int) -> tuple[Matrix, Any]:
         """Lines of `n_coef` numbers and of entries ``index:value``: coefficients (n_coef, n) and rows (n, d), CSR.
 
-        Indices begin with 1, but with 0 where one is 0. Without `n_rows` all lines up to the file's end are read.
+        Indices begin with 1, but with 0 where one is 0.
         """
         coef, values, indices, counts = array("d"), array("d"), array("q"), array("q")
-        while n_rows is None or len(counts) < n_rows:
-            try:
-                line = self.next(f"{what} {len(counts) + 1} of {n_rows}")
-            except ValueError:
-                if n_rows is None:
-                    break
-                raise
-            line = line.split(b"#", 1)[0]
+        while len(counts) < n_rows:
+            line = self.next(f"a support vector {len(counts) + 1} of {n_rows}").split(b"#", 1)[0]
             if not _ROW.fullmatch(line):
                 bad = quoted(self._bad_entry(line, _ENTRY))
-                raise self.error(f"{what}: {bad} is no number, or no index:value after {n_coef} numbers")
+                raise self.error(f"a support vector: {bad} is no number, or no index:value after {n_coef} numbers")
             entries, row = line.count(b":"), np.fromstring(line.replace(b":", b" "), sep=" ")
             if len(row) != n_coef + 2 * entries:
-                raise self.error(f"{what} must begin with {n_coef} numbers, got {len(row) - 2 * entries}")
+                raise self.error(f"a support vector must begin with {n_coef} numbers, got {len(row) - 2 * entries}")
             index = row[n_coef::2]
             if not np.isfinite(row).all():
-                raise self.error(f"{what}: a number is too large for float64")
+                raise self.error("a support vector: a number is too large for float64")
             if entries and ((np.diff(index) <= 0).any() or index[-1] > _MOST_FEATURES):
-                raise self.error(f"{what}: indices must ascend, and be at most {_MOST_FEATURES}")
+                raise self.error(f"a support vector: indices must ascend, and be at most {_MOST_FEATURES}")
             coef.frombytes(row[:n_coef].tobytes())
             values.frombytes(row[n_coef + 1 :: 2].tobytes())
             indices.frombytes(index.astype(np.int64).tobytes())

@@ -39,7 +39,7 @@ def read_libsvm(lines: Lines, classes: Any) -> Any:
         raise header.error("nr_sv", f"must have the sum {n} of total_sv, got {n_support.sum()}")
     rho = header.numbers("rho", n_pairs := k * (k - 1) // 2)
     platt = np.array([header.numbers(key, n_pairs) for key in ("probA", "probB")]) if "probA" in header else None
-    coef, rows = lines.rows(n, k - 1, "a support vector")
+    coef, rows = lines.rows(n, k - 1)
     lines.finish()
     return make_votes(kernel, name_labels(labels, classes), dense_if_full(rows), coef, n_support, rho, platt)
 
@@ -54,7 +54,7 @@ def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, An
         machine.density_marks_ = header.numbers("prob_density_marks", 10)
     if "probA" in header:
         machine.laplace_scale_ = header.number("probA")
-    coef, rows = lines.rows(n, 1, "a support vector")
+    coef, rows = lines.rows(n, 1)
     lines.finish()
     return machine.take(dense_if_full(rows), coef, -rho)
 
@@ -129,7 +129,7 @@ def read_svmlight_model(lines: Lines, classes: Any) -> Any:
     gamma = {"linear": 1.0, "rbf": gamma}.get(kernel, slope)
     if gamma <= 0 or degree != int(degree) or min(d, n) < 1:
         raise lines.error("the kernel's factor must be above 0, its degree whole, and there must be support vectors")
-    coef, rows = lines.rows(int(n), 1, "a support vector")
+    coef, rows = lines.rows(int(n), 1)
     lines.finish()
     if rows.shape[1] > d:
         raise lines.error(f"the highest feature index is {d:g}, but a support vector has the index {rows.shape[1]}")
