@@ -17,17 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
-from widemargin.datasets.files import (
-    Dataset,
-    PathLike,
-    check_archive,
-    file_error,
-    is_number,
-    labels_of,
-    opened,
-    quoted,
-    shorten,
-)
+from widemargin.datasets.files import Dataset, PathLike, check_archive, file_error, is_number, labels_of, opened, quoted
 
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
@@ -112,7 +102,7 @@ def load_svmlight(
     y = lines.labels(path)
     wide = rounded_columns(X) if dtype is None else np.empty(0, dtype=np.intp)
     if len(wide):
-        which = shorten(wide + first, 3)
+        which = ", ".join(str(k + first) for k in wide[:3]) + (", ..." if len(wide) > 3 else "")
         warnings.warn(f"{path}: float32 would round the features {which}: read as float64", stacklevel=2)
     return Dataset(_with_short_indices(X.astype(dtype or (np.float64 if len(wide) else np.float32), copy=False)), y)
 
