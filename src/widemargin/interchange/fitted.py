@@ -76,7 +76,8 @@ def machine_of_libsvm(model: Any) -> Any:
     check_libsvm(model)
     if model.kernel not in KERNELS:
         raise ValueError(f"model has kernel={model.kernel!r}: the kernels {', '.join(KERNELS)} alone are taken")
-    kernel, coef = kernel_parameters(vars(model), model._gamma), dense_rows(model.dual_coef_)
+    kernel = kernel_parameters(vars(model), model._gamma)
+    coef = np.asarray(dense_rows(model.dual_coef_), np.float64)
     points = rows_of(model.support_vectors_).astype(np.float64, copy=False)
     if not is_classifier(model):
         kind = ImportedRegressor if is_regressor(model) else ImportedOutlierDetector

@@ -19,7 +19,6 @@ from ..estimators._predictor import OneVsOnePredictor
 from ..estimators._wrapped import unwrap
 from ..models.expansion import KernelExpansion
 from ..models.nystroem_tree import NystroemForest
-from ..nystroem.landmarks import dense_rows
 from .fitted import adopt, is_libsvm, kernel_parameters, machine_of_libsvm
 from .machines import ImportedClassifier, class_blocks, in_order
 
@@ -202,7 +201,7 @@ def _votes(model: Any, points: Any, coef: Any, intercept: Vector) -> tuple[Any, 
     if is_voting and hasattr(model, "n_support_"):
         return points, model.dual_coef_, rho, model.n_support_
     if is_voting:
-        places, blocks, counts = class_blocks(dense_rows(coef), k)
+        places, blocks, counts = class_blocks(coef.toarray() if sp.issparse(coef) else coef, k)
         return points[places], blocks, rho, counts
     # f_i is added in the pairs in which i is the first class, and subtracted in the others
     blocks = np.hstack([np.where(np.arange(k - 1)[:, None] >= i, coef[i], -coef[i]) for i in range(k)])
