@@ -49,7 +49,7 @@ def _convert(layout: Layout, position: int, lines: tuple[int, ...], cells: tuple
     is_plain = kind == "number" and options.decimal == "." and not options.missing and not options.thousands
     if is_plain and (numbers := plain_numbers(cells)) is not None:
         return numbers
-    values = [_value(layout, position, line, cell) for line, cell in zip(lines, cells, strict=True)]
+    values = [_value(layout, position, kind, line, cell) for line, cell in zip(lines, cells, strict=True)]
     return np.array(values, dtype="datetime64[us]" if kind == "date" else np.float64)
 
 
@@ -62,9 +62,8 @@ def numbered(layout: Layout, position: int, found: Iterable[str | None], words: 
     ]
 
 
-def _value(layout: Layout, position: int, line: int, cell: Cell) -> Any:
-    kind, options = layout.kinds.get(position, "number"), layout.options
-    text = "" if cell is None else cell.strip()
+def _value(layout: Layout, position: int, kind: str, line: int, cell: Cell) -> Any:
+    options, text = layout.options, "" if cell is None else cell.strip()
     if cell is None or options.is_missing(text, number=True):
         return np.datetime64("NaT") if kind == "date" else np.nan
     if kind == "date":
