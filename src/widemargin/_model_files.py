@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from numbers import Integral
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ._output_files import replacing
-from .datasets.files import MODEL_STARTS, check_expansion, most_expanded, opened
+from .datasets.files import MODEL_STARTS, PathLike, check_expansion, expanded_size, file_error, most_expanded, opened
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
@@ -55,19 +55,16 @@ TRUSTED_TYPES: tuple[str, ...] = (
 
 
 _FOREIGN = tuple(MODEL_STARTS)
-_OTHERS = (  # what other files start with
-    (
-        (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"),
-        "a pickle, which joblib.load reads and which may run code",
-    ),
-    (_FOREIGN, "a model of another program, which widemargin.read_machine reads"),
-)
+_OTHERS = {  # what other files start with
+    (b"\x80", b"x\x01", b"x^", b"x\x9c", b"x\xda"): "a pickle, which joblib.load reads and which may run code",
+    _FOREIGN: "a model of another program, which widemargin.read_machine reads",
+}
 _METADATA = "summary.json"  # in a model file: checksums of the other members, summary, how its tables are read
 
 Summary = Sequence[tuple[str, str]]
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: PathLike) -> None:
     """Write a fitted model to a file that `load` reads, that runs no code when it is read, and that holds no pickle.
 
     Parameters
@@ -128,7 +125,7 @@ def write_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mappin
             f"model holds types that load does not trust: {', '.join(foreign)}. Save {remedy} with joblib.dump, whose "
             "files run code when they are read"
         )
-    if _expanded_size(buffer) > most_expanded(buffer.tell()):  # it would be refused
+    if expanded_size(buffer) > most_expanded(buffer.tell()):  # it would be refused
         buffer = _dump(model, ZIP_STORED)
     with ZipFile(buffer, "a") as archive:
         metadata = {"members": _checksums(archive), "rows": list(summary), "table": table}
@@ -165,7 +162,7 @@ def _foreign_types(content: bytes) -> list[str]:
     return sorted(set(_skops().get_untrusted_types(data=content)) - set(TRUSTED_TYPES))
 
 
-def read_summary(path: str | os.PathLike[str]) -> Summary | None:
+def read_summary(path: PathLike) -> Summary | None:
     """The summary of a model file, without the model: neither scikit-learn nor skops is imported.
 
     Returns
@@ -187,13 +184,13 @@ def read_summary(path: str | os.PathLike[str]) -> Summary | None:
         return None
 
 
-def read_table_facts(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_table_facts(path: PathLike) -> dict[str, Any]:
     """How a table is read for a model, as `write_model` was told; empty where it was not."""
     facts = _read_metadata(path, "table")
     return facts if isinstance(facts, dict) else {}
 
 
-def _read_metadata(path: str | os.PathLike[str], key: str) -> Any:
+def _read_metadata(path: PathLike, key: str) -> Any:
     """A value saved beside the model; None where there is none, or where it was written for other contents."""
     if _is_foreign(path):
         return None
@@ -212,7 +209,7 @@ def _checksums(archive: ZipFile) -> dict[str, int]:
     return {member.filename: member.CRC for member in archive.infolist() if member.filename != _METADATA}
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: PathLike) -> Any:
     """Read a model that `save` or the command line wrote, or skops itself. No code in the file is run.
 
     Parameters
@@ -234,26 +231,28 @@ def load(path: str | os.PathLike[str]) -> Any:
         When the file cannot be opened.
     """
     content = _content_of(path)  # checked before skops, and with it all of scikit-learn, is imported
-    foreign = _types_in(path, content)
+    skops = _skops()
+    from .estimators._wrapped import machines_in
+    from .interchange.fitted import check_libsvm
+
+    with _damage_named(path):
+        foreign = _foreign_types(content)
     if foreign and all(name.startswith("widemargin.") for name in foreign):
-        raise ValueError(
-            f"{os.fspath(path)}: saved by another version of widemargin, whose {', '.join(foreign)} this one does not "
-            f"have: fit or compress the model again"
-        )
+        reason = f"saved by another version of widemargin, whose {', '.join(foreign)} this one does not have"
+        raise file_error(path, f"{reason}: fit or compress the model again")
     if foreign:
-        raise ValueError(f"{os.fspath(path)}: refused: it holds types that are not trusted: {', '.join(foreign)}")
-    try:
-        model = _skops().loads(content, trusted=list(TRUSTED_TYPES))
-        is_model = _is_fitted_model(model)  # a damaged pipeline may raise any exception
-    except Exception as error:  # an invalid description of types, too
-        raise _damaged(path, error) from error
+        raise file_error(path, f"refused: it holds types that are not trusted: {', '.join(foreign)}")
+    with _damage_named(path):
+        model = skops.loads(content, trusted=list(TRUSTED_TYPES))
+        is_model = _is_fitted_model(model)
+        for machine in machines_in(model) if is_model else ():
+            check_libsvm(machine)
     if not is_model:
-        raise ValueError(f"{os.fspath(path)}: holds a {type(model).__name__}, not a fitted model")
-    _check_libsvm(path, model)
+        raise file_error(path, f"holds a {type(model).__name__}, not a fitted model")
     return model
 
 
-def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
+def load_any(path: PathLike, **options: Any) -> Any:
     """`load`, also of what `read_machine` reads, with its options where they are not None."""
     if _is_foreign(path):
         from .interchange import read_machine  # it imports scikit-learn
@@ -261,11 +260,11 @@ def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
         return read_machine(path, **options)
     if given := [name for name, value in options.items() if value is not None]:
         option = given[0].replace("_", "-")
-        raise ValueError(f"{os.fspath(path)}: --{option} is for a model file of another program, which this is not")
+        raise file_error(path, f"--{option} is for a model file of another program, which this is not")
     return load(path)
 
 
-def _is_foreign(path: str | os.PathLike[str]) -> bool:
+def _is_foreign(path: PathLike) -> bool:
     try:
         with opened(path) as file:
             return file.read(64).lstrip().startswith(_FOREIGN)
@@ -273,48 +272,24 @@ def _is_foreign(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
-    from .estimators._wrapped import machines_in
-    from .interchange.fitted import check_libsvm
-
-    for machine in machines_in(model):
-        try:
-            check_libsvm(machine)
-        except ValueError as error:
-            raise _damaged(path, error) from error
-
-
-def _content_of(path: str | os.PathLike[str]) -> bytes:
+def _content_of(path: PathLike) -> bytes:
     """The bytes of a zip archive with a description of a model, which does not expand to far more than its size."""
     content = Path(path).read_bytes()
-    for starts, kind in _OTHERS:
+    for starts, kind in _OTHERS.items():
         if content.startswith(starts):
-            raise ValueError(f"{os.fspath(path)}: is {kind}. load reads files of widemargin.save")
-    try:
-        with ZipFile(BytesIO(content)) as archive:
-            archive.getinfo("schema.json")
-        expanded = _expanded_size(BytesIO(content))
-    except Exception as error:  # of a damaged archive, of any kind
-        raise _damaged(path, error) from error
+            raise file_error(path, f"is {kind}. load reads files of widemargin.save")
+    with _damage_named(path), ZipFile(BytesIO(content)) as archive:
+        archive.getinfo("schema.json")
+        expanded = expanded_size(BytesIO(content))
     check_expansion(path, expanded, len(content), "no model that was saved here does")
     return content
 
 
-def _expanded_size(file: BinaryIO) -> int:
-    """The bytes of all members of an archive."""
-    with ZipFile(file) as archive:
-        return sum(member.file_size for member in archive.infolist())
-
-
-def _types_in(path: str | os.PathLike[str], content: bytes) -> list[str]:
+@contextmanager
+def _damage_named(path: PathLike) -> Iterator[None]:
+    """Raise any error, from that of a damaged zip file to that of a missing key, as one that names the file."""
     try:
-        return _foreign_types(content)
-    except ImportError:
-        raise
-    except Exception as error:  # from a damaged zip file to a missing key
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: str | os.PathLike[str], error: Exception) -> ValueError:
-    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return ValueError(f"{os.fspath(path)}: not a model file, or a damaged one ({reason})")
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise file_error(path, f"not a model file, or a damaged one ({reason})") from error

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 if sys.platform != "win32":  # where a file that is open cannot be removed
     import fcntl
@@ -20,42 +20,20 @@ if sys.platform != "win32":  # where a file that is open cannot be removed
 _NAME_BYTES = 200  # of the target's name in that of the new file: a name has at most 255
 
 
-class NamedOutput(io.RawIOBase):
-    """A file open for writing, whose errors have its name: that of an output, when the disk is full.
+class _NamedFile(io.FileIO):
+    """A file open for writing, whose errors have the name of an output: of a full disk, say."""
 
-    Closed with it, unless it is standard output.
-    """
-
-    def __init__(self, file: BinaryIO, name: str, *, is_standard: bool = False) -> None:
-        self._file, self._name, self._is_standard = file, name, is_standard
-
-    def writable(self) -> bool:
-        """True."""
-        return True
+    def __init__(self, path: str | os.PathLike[str], name: str) -> None:
+        super().__init__(path, "w")
+        self._output = name
 
     def write(self, data: Any) -> int:
-        """Write all of the data; return their size in bytes."""
         with self._named():
-            return self._file.write(data)
-
-    def flush(self) -> None:
-        """Write what the file has buffered."""
-        if not self._file.closed:
-            with self._named():
-                self._file.flush()
+            return super().write(data)
 
     def close(self) -> None:
-        """Write the rest, and close the file."""
-        try:
-            if not self._is_standard:
-                with self._named():
-                    self._file.close()
-        finally:
+        with self._named():
             super().close()
-
-    def fileno(self) -> int:
-        """The file's descriptor."""
-        return self._file.fileno()
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -64,7 +42,12 @@ class NamedOutput(io.RawIOBase):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise OSError(error.errno, error.strerror, self._name) from error
+            raise OSError(error.errno, error.strerror, self._output) from error
+
+
+def open_named(path: str | os.PathLike[str], name: str) -> io.BufferedWriter:
+    """A file opened for writing, whose errors have this name."""
+    return io.BufferedWriter(_NamedFile(path, name))
 
 
 @contextmanager
@@ -91,8 +74,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     given = Path(path)
     if given.exists() and not (given.is_file() or given.is_dir()):
-        with NamedOutput(given.open("wb"), os.fspath(path)) as output:
-            yield cast(BinaryIO, output)
+        with open_named(given, os.fspath(path)) as output:
+            yield output
         return
     target = Path(os.path.realpath(path))
     _check_writable(target, path)
@@ -101,8 +84,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary, lock = _lock_new_file(target, prefix)
     with lock:
         try:
-            with NamedOutput(temporary.open("wb"), os.fspath(path)) as output:
-                yield cast(BinaryIO, output)
+            with open_named(temporary, os.fspath(path)) as output:
+                yield output
                 output.flush()
                 os.fsync(output.fileno())
         except BaseException:

@@ -9,11 +9,12 @@ import argparse
 import csv
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
+from widemargin import __version__
 from widemargin._config import resolve_memory_budget
 
 DEMO_PICTURE = "widemargin-demo.png"
@@ -151,7 +152,8 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_DATA_FILES + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version)
+    version = f"widemargin {__version__}"
+    parser.add_argument("--version", action="version", version=version, help="show the version and exit")
     add = partial(_add_command, parser.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
     add("demo", summary, ["demo", "outputs", "progress"], outputs=("out",))
@@ -181,19 +183,6 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}\nsee {self.prog} --help\n")
-
-
-class _Version(argparse.Action):
-    """`--version`, which imports the package's metadata only when it is given."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from importlib.metadata import version
-
-        print(f"widemargin {version('widemargin')}")
-        parser.exit()
 
 
 def _add_command(

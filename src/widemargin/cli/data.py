@@ -13,12 +13,12 @@ import numpy as np
 
 from widemargin._config import config_context, resolve_memory_budget
 from widemargin._model_files import read_table_facts
-from widemargin.cli.reports import as_numbers, check_classes, check_test_labels, note_rare_classes, shorten, steps_of
+from widemargin.cli.reports import as_numbers, check_classes, check_test_labels, note_rare_classes, steps_of
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
 from widemargin.datasets.arrays import is_rounded
 from widemargin.datasets.columns import Column, first_gaps, frame_of
-from widemargin.datasets.files import file_error, quoted
+from widemargin.datasets.files import file_error, quoted, shorten
 from widemargin.datasets.layouts import Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 

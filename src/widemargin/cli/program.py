@@ -49,9 +49,9 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _reason(error: OSError) -> str:
-    """An error of the system with the name of its file. A full disk without a name is that of standard output."""
+    """An error of the system with the name of its file. A full one without a name is standard output."""
     name = error.filename
-    if name is None and error.errno == errno.ENOSPC:
+    if name is None and error.errno in (errno.ENOSPC, errno.EDQUOT):
         _discard_output()
         name = "standard output"
     return f"{name}: {error.strerror}" if name and error.strerror else str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from widemargin._model_files import Summary
 from widemargin.cli.streams import note, print_lines, report_stream
 from widemargin.datasets import Dataset
-from widemargin.datasets.files import escaped, file_error, is_number
+from widemargin.datasets.files import file_error, is_number, shorten
 
 _SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
 _CHOSEN = ("kernel", "C", "gamma", "epsilon")  # attributes of a search
@@ -222,9 +222,3 @@ def _as_text(labels: Any) -> Any:
     texts, places = np.unique(labels.astype(str), return_inverse=True)
     plain = [f"{float(text):.15g}" if is_number(text) else text for text in texts.tolist()]
     return np.array(plain)[places]
-
-
-def shorten(values: Iterable[Any], most: int = 12) -> str:
-    """The first values in one line, control characters as escape sequences, and the number of all."""
-    texts = [escaped(str(value)) for value in values]
-    return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")

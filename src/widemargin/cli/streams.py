@@ -12,9 +12,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TextIO, cast
+from typing import Any, BinaryIO, NoReturn, TextIO
 
-from widemargin._output_files import NamedOutput, replacing
+from widemargin._output_files import replacing
 
 _names_of_copies: dict[str, str] = {}  # of the inputs that were copied to temporary files, by the name of the copy
 
@@ -81,7 +81,7 @@ def open_output(path: str | None, *, force: bool) -> AbstractContextManager[Bina
     """
     if path is None or path == "-":
         sys.stdout.flush()
-        return nullcontext(cast(BinaryIO, NamedOutput(sys.stdout.buffer, "standard output", is_standard=True)))
+        return nullcontext(sys.stdout.buffer)
     if not force and Path(path).is_file():
         raise FileExistsError(errno.EEXIST, "exists already: --force replaces it", path)
     return replacing(path)

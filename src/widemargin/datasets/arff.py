@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from widemargin.datasets.files import PathLike, file_error, quoted
+from widemargin.datasets.files import file_error, quoted
 from widemargin.datasets.layouts import Cell, Layout, Row, TableOptions, place
 from widemargin.datasets.rows import opened_text
 
@@ -22,7 +22,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 class ArffFile:
     """The declared columns and the rows of a file; in `layout` weights of instances are a further column."""
 
-    def __init__(self, path: PathLike, options: TableOptions) -> None:
+    def __init__(self, path: str, options: TableOptions) -> None:
         self._path, self._n_head = path, 0
         self._names, self._kinds, self._levels = list[str](), dict[int, str](), dict[int, list[str]]()
         with opened_text(path) as text:
@@ -41,8 +41,8 @@ class ArffFile:
         if self._has_weights:
             names, kinds[width], weight = [*names, "instance weight"], "number", width
             notes = ("its rows have weights: they are the table's sample_weight",)
-        layout = Layout(str(path), 1, width, names, weight=weight, kinds=kinds, levels=self._levels, notes=notes)
-        self.layout = replace(place(layout, options, []), width=len(names))
+        layout = Layout(path, 1, width, options, names, weight=weight, kinds=kinds, levels=self._levels, notes=notes)
+        self.layout = replace(place(layout, []), width=len(names))
 
     def _declare(self, line: int, text: str) -> None:
         words, braced = self._parsed(line, text)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from widemargin.datasets.columns import Batch, Column, Words, largest_size, numbered
-from widemargin.datasets.files import PathLike, file_error, is_number, opened, quoted
+from widemargin.datasets.files import file_error, is_number, opened, quoted
 from widemargin.datasets.layouts import BOOLEANS, MISSING, Layout, Row, TableOptions, place, too_long
 from widemargin.datasets.rows import Dialect
 
@@ -51,29 +51,27 @@ class _Counted(io.RawIOBase):
         return self._n_lines + (self._last != b"\n")
 
 
-def delimited_batches(
-    path: PathLike, dialect: Dialect, layout: Layout, n_header: int, options: TableOptions, words: Words
-) -> Iterator[Batch]:
-    """Typed columns of blocks of a text below its header of `n_header` lines.
+def delimited_batches(dialect: Dialect, layout: Layout, words: Words) -> Iterator[Batch]:
+    """Typed columns of blocks of a text below its header.
 
     A DeclinedError ends them wherever the strict reader may find a fault, or other values.
     """
     import pyarrow as pa
     from pyarrow import csv
 
+    options = layout.options
     if dialect.delimiter == " " or options.thousands:
         raise DeclinedError
     types = {"number": pa.float64(), "boolean": pa.bool_(), "date": pa.timestamp("us")}
     text = pa.dictionary(pa.int32(), pa.string())
     used, names = list(dict.fromkeys(layout.used)), [str(k) for k in range(max(layout.width, dialect.full_width))]
-    with opened(path) as file:
+    n_skipped = layout.line if layout.has_header else dialect.n_skipped  # the header may have several lines
+    with opened(layout.path) as file:
         counted = _Counted(file)
         try:
             reader = csv.open_csv(
                 counted,
-                read_options=csv.ReadOptions(
-                    block_size=_BLOCK_BYTES, skip_rows=dialect.n_skipped + n_header, column_names=names
-                ),
+                read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, skip_rows=n_skipped, column_names=names),
                 parse_options=csv.ParseOptions(delimiter=dialect.delimiter),
                 convert_options=csv.ConvertOptions(
                     column_types={str(k): types.get(layout.kinds[k], text) for k in used},
@@ -88,20 +86,20 @@ def delimited_batches(
             for batch in reader:
                 n_rows += len(batch)
                 columns = zip(used, batch.columns, strict=True)
-                yield [_column_of_text(layout, k, column, options, words) for k, column in columns]
+                yield [_column_of_text(layout, k, column, words) for k, column in columns]
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError) as error:
             raise DeclinedError from error
-        if n_rows != counted.total() - dialect.n_skipped - n_header:
+        if n_rows != counted.total() - n_skipped:
             raise DeclinedError
 
 
-def _column_of_text(layout: Layout, position: int, column: Any, options: TableOptions, words: Words) -> Column:
+def _column_of_text(layout: Layout, position: int, column: Any, words: Words) -> Column:
     kind = layout.kinds[position]
     if kind in ("category", "label"):
         found = [word.strip() for word in column.dictionary.to_pylist()]
         if any('"' in word or "\n" in word or "\r" in word for word in found):
             raise DeclinedError
-        return _renumbered(column, found, words.setdefault(position, {}), kind, options)
+        return _renumbered(layout, position, column, found, words)
     if kind == "date":
         return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
     values = _floats(column)
@@ -111,11 +109,9 @@ def _column_of_text(layout: Layout, position: int, column: Any, options: TableOp
     return values
 
 
-def _renumbered(
-    column: Any, found: list[str | None], known: dict[str, int], kind: str, options: TableOptions
-) -> Column:
+def _renumbered(layout: Layout, position: int, column: Any, found: list[str | None], words: Words) -> Column:
     """The numbers of an Arrow array's words in the numbering of the table."""
-    numbers = np.array([*numbered(found, known, None if kind == "label" else options), -1], dtype=np.int32)
+    numbers = np.array([*numbered(layout, position, found, words), -1], dtype=np.int32)
     indices = column.indices.fill_null(len(found)) if column.null_count else column.indices
     return numbers[indices.to_numpy(zero_copy_only=False)]
 
@@ -135,7 +131,7 @@ class ArrowFile:
     def __init__(self, path: str, options: TableOptions, form: str) -> None:
         if not has_pyarrow():
             raise file_error(path, "this format needs pyarrow: pip install pyarrow")
-        self._path, self._options, self._form, self._categories = path, options, form, list[str]()
+        self._path, self._form, self._categories = path, form, list[str]()
         with self._opened() as (schema, _):
             types = {field.name: field.type for field in schema}
         if len(types) < len(schema):
@@ -147,7 +143,7 @@ class ArrowFile:
         kinds = {k: _kind_of(types[name]) for k, name in enumerate(names)}
         self._categories = [name for name in types if _kind_of(types[name]) == "category"]
         notes = (reason,) if index else ()
-        self.layout = place(Layout(path, 0, len(names), names, kinds=kinds, notes=notes), options, [])
+        self.layout = place(Layout(path, 0, len(names), options, names, kinds=kinds, notes=notes), [])
         for k in self.layout.used:
             if not kinds[k] or (k == self.layout.target and kinds[k] == "date"):
                 raise self.layout.error(f"{self.layout.describe(k)} holds {types[names[k]]}: --drop it, or drop=")
@@ -192,24 +188,25 @@ class ArrowFile:
         import pyarrow as pa
 
         kind, layout, kept = self.layout.kinds[position], self.layout, column.type
+        missing = layout.options.missing
         if kind == "date":
             unit = pa.duration("us") if pa.types.is_duration(kept) else pa.timestamp("us")
             return column.cast(unit, safe=False).to_numpy(zero_copy_only=False)
         is_whole = pa.types.is_integer(kept) or pa.types.is_boolean(kept)
-        if position == layout.target and is_whole and not column.null_count and not self._options.missing:
+        if position == layout.target and is_whole and not column.null_count and not missing:
             return column.to_numpy(zero_copy_only=False)
         if kind in ("category", "label"):
             if not pa.types.is_dictionary(kept):
                 column = column.cast(pa.string()).dictionary_encode()
             found = column.dictionary.cast(pa.string()).to_pylist()
-            return _renumbered(column, found, words.setdefault(position, {}), kind, self._options)
+            return _renumbered(layout, position, column, found, words)
         try:
             values = _floats(column)
         except pa.ArrowInvalid:
             raise too_long(layout, position) from None
         if np.isinf(values).any():
             raise layout.error(f"{layout.describe(position)} has infinite values: write them as missing ones")
-        absent = [float(word) for word in self._options.missing if is_number(word)]
+        absent = [float(word) for word in missing if is_number(word)]
         return np.where(np.isin(values, absent), np.nan, values) if absent else values
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
 from widemargin.datasets.files import is_exact, is_number, labels_of, merged_labels, plain_numbers, quoted
-from widemargin.datasets.layouts import BEYOND, BOOLEANS, ISO_DATE, Cell, Layout, Row, TableOptions, refusal, remedy
+from widemargin.datasets.layouts import BEYOND, BOOLEANS, ISO_DATE, Cell, Layout, Row, refusal, remedy
 
 _BLOCK_CELLS = 100_000
 
@@ -27,7 +27,7 @@ Words = dict[int, dict[str, int]]  # of a column, by its position, the number of
 # Cells to columns -----------------------------------------------------------------------------------------------------
 
 
-def converted(rows: Iterable[Row], layout: Layout, options: TableOptions, words: Words) -> Iterator[Batch]:
+def converted(rows: Iterable[Row], layout: Layout, words: Words) -> Iterator[Batch]:
     """Typed columns of blocks of rows: a ValueError names the line of the first cell that does not fit."""
     rows = iter(rows)
     size = max(1, _BLOCK_CELLS // layout.width)
@@ -37,37 +37,33 @@ def converted(rows: Iterable[Row], layout: Layout, options: TableOptions, words:
                 raise layout.error(f"{len(row)} fields where the first row has {layout.width}", line)
         lines, cells = zip(*block, strict=True)
         by_column = list(zip(*cells, strict=True))
-        yield [_convert(layout, k, lines, by_column[k], options, words) for k in layout.used]
+        yield [_convert(layout, k, lines, by_column[k], words) for k in layout.used]
 
 
-def _convert(
-    layout: Layout, position: int, lines: tuple[int, ...], cells: tuple[Cell, ...], options: TableOptions, words: Words
-) -> Column:
-    kind = layout.kinds.get(position, "number")
+def _convert(layout: Layout, position: int, lines: tuple[int, ...], cells: tuple[Cell, ...], words: Words) -> Column:
+    kind, options = layout.kinds.get(position, "number"), layout.options
     if kind in ("category", "label"):
-        known = words.setdefault(position, {})
         stripped = {cell: None if cell is None else cell.strip() for cell in dict.fromkeys(cells)}
-        is_label = kind == "label" or position == layout.target
-        codes = numbered(stripped.values(), known, None if is_label else options)
-        number = dict(zip(stripped, codes, strict=True))
+        number = dict(zip(stripped, numbered(layout, position, stripped.values(), words), strict=True))
         return np.array([number[cell] for cell in cells], dtype=np.int32)
     is_plain = kind == "number" and options.decimal == "." and not options.missing and not options.thousands
     if is_plain and (numbers := plain_numbers(cells)) is not None:
         return numbers
-    values = [_value(layout, position, line, cell, options, kind) for line, cell in zip(lines, cells, strict=True)]
+    values = [_value(layout, position, kind, line, cell) for line, cell in zip(lines, cells, strict=True)]
     return np.array(values, dtype="datetime64[us]" if kind == "date" else np.float64)
 
 
-def numbered(words: Iterable[str | None], known: dict[str, int], options: TableOptions | None) -> list[int]:
-    """The numbers of words, new ones too; -1 for what is missing, with options also for words that say so."""
+def numbered(layout: Layout, position: int, found: Iterable[str | None], words: Words) -> list[int]:
+    """The numbers of a column's words, new ones too; -1 for what is missing, of features also for words that say so."""
+    known, is_feature = words.setdefault(position, {}), position != layout.target
     return [
-        -1 if word is None or (options and options.is_missing(word)) else known.setdefault(word, len(known))
-        for word in words
+        -1 if word is None or (is_feature and layout.options.is_missing(word)) else known.setdefault(word, len(known))
+        for word in found
     ]
 
 
-def _value(layout: Layout, position: int, line: int, cell: Cell, options: TableOptions, kind: str) -> Any:
-    text = "" if cell is None else cell.strip()
+def _value(layout: Layout, position: int, kind: str, line: int, cell: Cell) -> Any:
+    options, text = layout.options, "" if cell is None else cell.strip()
     if cell is None or options.is_missing(text, number=True):
         return np.datetime64("NaT") if kind == "date" else np.nan
     if kind == "date":
@@ -82,7 +78,7 @@ def _value(layout: Layout, position: int, line: int, cell: Cell, options: TableO
         return BOOLEANS[text]
     plain = options.plain(text)
     if not is_number(plain) or not is_exact(plain) or kind != "number":
-        raise refusal(layout, position, line, text, options)
+        raise refusal(layout, position, line, text)
     return float(plain)
 
 
@@ -133,16 +129,16 @@ def _grown(buffer: NDArray[Any], n_rows: int, path: str | None) -> NDArray[Any]:
     return buffer
 
 
-def noteworthy(
-    layout: Layout, columns: dict[int, Column], words: dict[int, list[str]], options: TableOptions
-) -> Iterator[str]:
+def noteworthy(layout: Layout, columns: dict[int, Column], words: dict[int, list[str]]) -> Iterator[str]:
     """What is to be said about features: they count the rows, are ids, or numbers that are text."""
-    is_open = not options.kinds
+    is_open = not layout.options.kinds
     for k in layout.features:
         column = columns[k]
         yield from _lost_digits(layout, k, column, words.get(k))
         if k in words:
-            may_be_numbers = is_open and not options.text and k not in layout.levels and layout.kinds[k] == "category"
+            may_be_numbers = (
+                is_open and not layout.options.text and k not in layout.levels and layout.kinds[k] == "category"
+            )
             if may_be_numbers and words[k] and all(map(is_number, words[k])):
                 yield f"{layout.describe(k)} is text, in which all cells are numbers, and was taken for categories"
         elif column.dtype.kind == "f":
@@ -178,11 +174,11 @@ def labels_in(
     layout: Layout,
     column: Column,
     words: list[str] | None,
-    options: TableOptions,
     error_at: Callable[[int, str], ValueError],
 ) -> tuple[Any, Any, list[str]]:
     """Labels; which rows are kept, if not all; and what is to be said. `error_at` makes the error of a row."""
     assert layout.target is not None
+    options = layout.options
     notes = _lost_digits(layout, layout.target, column, words)
     if words is not None:
         plain = [number if is_number(number := options.plain(word)) else word for word in words]
@@ -194,7 +190,7 @@ def labels_in(
         values = np.array(known, dtype=str) if layout.target in layout.levels else labels_of(known)
         notes += merged_labels(known, values)
         if values.dtype.kind == "U" and known and all(remedy(word, options) for word in known):
-            raise refusal(layout, layout.target, None, known[0], options)  # what a person takes for numbers or dates
+            raise refusal(layout, layout.target, None, known[0])  # what a person takes for numbers or dates
         has_label = np.array([*is_label, False])[column]
         codes = column if has_label.all() else column[has_label]
         present = values[(np.cumsum(is_label, dtype=np.int32) - 1)[codes]] if len(values) else values

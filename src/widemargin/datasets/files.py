@@ -71,17 +71,21 @@ def quoted(text: str | bytes) -> str:
     text = text[:41]  # a line may have megabytes
     if isinstance(text, bytes):
         text = text.decode("ascii", "backslashreplace")
-    printable = "".join(c if c.isprintable() and c.isascii() else _escape(c) for c in text)
+    printable = escaped(text).encode("ascii", "backslashreplace").decode()
     return f"'{printable[:40]}...'" if len(printable) > 40 else f"'{printable}'"
 
 
 def escaped(text: str) -> str:
     """A text with its line breaks, control characters and halves of surrogate pairs as escape sequences."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+def shorten(values: Iterable[Any], most: int = 12) -> str:
+    """The first values in one line, control characters as escape sequences, and the number of all."""
+    texts = [escaped(str(value)) for value in values]
+    return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")
 
 
 def is_number(text: str) -> bool:
@@ -130,7 +134,7 @@ def merged_labels(words: list[str], values: NDArray[Any]) -> list[str]:
     first: dict[Any, str] = {}
     pairs = [(first.setdefault(value, word), word) for word, value in zip(words, values.tolist(), strict=True)]
     same = [f"{one} and {word}" for one, word in pairs if one != word]
-    return [f"labels that are one number are one class: {', '.join(same[:3])}"] if same else []
+    return [f"labels that are one number are one class: {shorten(same, 3)}"] if same else []
 
 
 # Files, plain and compressed ------------------------------------------------------------------------------------------
@@ -159,9 +163,14 @@ def check_archive(path: PathLike, remedy: str) -> bool:
     """Whether a file is a zip archive, none that expands to more bytes than it may."""
     if not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        check_expansion(path, sum(member.file_size for member in archive.infolist()), os.stat(path).st_size, remedy)
+    check_expansion(path, expanded_size(path), os.stat(path).st_size, remedy)
     return True
+
+
+def expanded_size(file: Any) -> int:
+    """The bytes of all members of a zip archive, of which `file` is the path or an open stream."""
+    with zipfile.ZipFile(file) as archive:
+        return sum(member.file_size for member in archive.infolist())
 
 
 @contextmanager
@@ -208,7 +217,7 @@ def _open_zip(path: PathLike) -> Iterator[Any]:
     with zipfile.ZipFile(path) as archive:
         members = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
         if len(members) != 1 or members[0].flag_bits & 1:
-            found = ", ".join(quoted(one.filename) for one in members[:5])
+            found = shorten((quoted(one.filename) for one in members), 5)
             raise file_error(path, f"must hold one file that is not encrypted, but has {found}: unpack it first")
         with archive.open(members[0]) as file:
             yield file

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from widemargin.datasets.files import LEADING_ZERO, PathLike, file_error, is_exact, is_number, plain_numbers, quoted
+from widemargin.datasets.files import LEADING_ZERO, file_error, is_exact, is_number, plain_numbers, quoted, shorten
 
 Names: TypeAlias = "Sequence[int | str]"
 Cell: TypeAlias = "str | None"  # None: a missing value of a format that has them
@@ -91,6 +91,7 @@ class Layout:
     path: str
     line: int  # number of the first line that is not blank
     width: int  # number of fields of a row
+    options: TableOptions
     names: list[str] | None = None  # of all columns, where the file names them
     target: int | None = None  # the label
     weight: int | None = None
@@ -134,18 +135,17 @@ def positions_of(layout: Layout, wanted: Iterable[int | str]) -> list[int]:
 def suggestion(name: str, names: list[str]) -> str:
     """The end of a message: the column with the most similar name, if there is one, and the names of the columns."""
     meant = "".join(f": did you mean {quoted(near)}?" for near in get_close_matches(name, names, 1))
-    more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
-    return f"{meant or ';'} the columns are {', '.join(map(quoted, names[:20]))}{more}"
+    return f"{meant or ';'} the columns are {shorten(map(quoted, names), 20)}"
 
 
-def decide(path: PathLike, head: list[Row], options: TableOptions, names: list[str] | None = None) -> Layout:
+def decide(path: str, head: list[Row], options: TableOptions, names: list[str] | None = None) -> Layout:
     """The layout of a table from its first rows; `names` come from elsewhere than a row, such as a comment."""
     if not head:
         raise file_error(path, "the file is empty")
     (line, first), below = head[0], [row for _, row in head[1:]]
     width, cells = len(first), [cell.strip() if cell else "" for cell in first]
     has_row_names = all(len(row) == width + 1 for row in below) and len({row[0] for row in below}) == len(below) > 0
-    layout = Layout(str(path), line, width + has_row_names)
+    layout = Layout(path, line, width + has_row_names, options)
     if options.target is not None and width < 2:
         second = len(below[0]) if below else 1
         if second > 1:
@@ -155,21 +155,22 @@ def decide(path: PathLike, head: list[Row], options: TableOptions, names: list[s
     if has_row_names:
         note = "the header is one field shorter than the rows: the first column, row names, was dropped"
         layout = replace(layout, names=["", *cells], has_header=True, notes=(note,))
-        return place(layout, options, head[1:], dropped=(0,))
+        return place(layout, head[1:], dropped=(0,))
     if names is not None:
-        return place(replace(layout, names=names), options, head)
+        return place(replace(layout, names=names), head)
     known = [name for name in options.kinds or () if isinstance(name, str)]
     wanted = [options.target, *options.drop, *options.text]
     has_header, note = options.header is True or any(isinstance(one, str) for one in wanted), ""
     if options.header == "auto" and not has_header:
         is_known = bool(known) and set(known) <= set(cells)
-        has_header, note = (True, "") if is_known else _has_header(head, layout, options)
+        has_header, note = (True, "") if is_known else _has_header(head, layout)
     layout = replace(layout, names=cells if has_header else None, has_header=has_header, notes=(note,) if note else ())
-    return place(layout, options, head[int(has_header) :])
+    return place(layout, head[int(has_header) :])
 
 
-def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Sequence[int] = ()) -> Layout:
+def place(layout: Layout, head: list[Row], dropped: Sequence[int] = ()) -> Layout:
     """The layout with its label and features, and the kinds of those that have none yet."""
+    options = layout.options
     target, *more = [None] if options.target is None else positions_of(layout, [options.target])
     if more:
         raise layout.error(f"several columns are named {quoted(str(options.target))}: give a position", layout.line)
@@ -199,10 +200,10 @@ def place(layout: Layout, options: TableOptions, head: list[Row], dropped: Seque
             kinds[k] = layout.kinds.get(k) or _label_kind(_present(columns[k], options), options)
         elif k not in kinds:
             is_open = options.kinds is None
-            kinds[k] = layout.kinds.get(k) or (_kind(layout, k, lines, columns[k], options) if is_open else "category")
+            kinds[k] = layout.kinds.get(k) or (_kind(layout, k, lines, columns[k]) if is_open else "category")
     numbers = [k for k in features if kinds[k] == "number"]
     if zeros := [k for k in numbers if _ZEROS.search("\n".join(cell or "" for cell in columns[k]))]:
-        names = ", ".join(map(layout.name, zeros[:10]))
+        names = shorten(map(layout.name, zeros))
         notes += (f"numbers with leading zeros lose them: {names}; --one-hot, or text=, keeps such codes",)
     return replace(layout, kinds={k: kinds[k] for k in layout.used}, notes=notes)
 
@@ -232,9 +233,9 @@ def _label_kind(present: list[str], options: TableOptions) -> str:
     return "number" if has_decimals and _form(present, options) == "number" else "label"
 
 
-def _kind(layout: Layout, position: int, lines: list[int], cells: Sequence[Cell], options: TableOptions) -> str:
+def _kind(layout: Layout, position: int, lines: list[int], cells: Sequence[Cell]) -> str:
     """What a column of a table is, by its first cells; a ValueError if that would be a guess."""
-    present = _present(cells, options)
+    options, present = layout.options, _present(cells, layout.options)
     if form := _form(present, options):
         return form
     if not present:
@@ -246,20 +247,20 @@ def _kind(layout: Layout, position: int, lines: list[int], cells: Sequence[Cell]
     n_words = sum(counts[word] for word in others if not _INFINITE.fullmatch(word))
     if remedy(worst, options) or len(present) - n_words >= _LEAST_NUMBERS * len(present):
         line = next(line for line, cell in zip(lines, cells, strict=True) if cell and cell.strip() == worst)
-        raise refusal(layout, position, line, worst, options)
+        raise refusal(layout, position, line, worst)
     return "category"
 
 
-def refusal(layout: Layout, position: int, line: int | None, cell: str, options: TableOptions) -> ValueError:
+def refusal(layout: Layout, position: int, line: int | None, cell: str) -> ValueError:
     """The error of a cell that is no number, or one that loses digits, with the option that reads it."""
     name = layout.names[position] if layout.names else position
-    if is_number(plain := options.plain(cell)) and not is_exact(plain):
+    if is_number(plain := layout.options.plain(cell)) and not is_exact(plain):
         return too_long(layout, position, line, plain)
     if _INFINITE.fullmatch(cell):
         return layout.error(f"{layout.describe(position)} is {quoted(cell)}, which is not finite", line)
     reads = f"--one-hot {name}, or text=[{name!r}], takes the column as categories"
     means = f"--missing {quoted(cell)}, or missing=[{quoted(cell)}], takes the cell for a missing value"
-    what = remedy(cell, options) or f"; {reads}; {means}; --drop, or drop=, leaves the column out"
+    what = remedy(cell, layout.options) or f"; {reads}; {means}; --drop, or drop=, leaves the column out"
     return layout.error(f"{layout.describe(position)} is {quoted(cell)}, which is not a number{what}", line)
 
 
@@ -279,9 +280,10 @@ def remedy(cell: str, options: TableOptions) -> str:
     return f": write {form}; --drop, or drop=, leaves the column out, text= takes it as categories" if form else ""
 
 
-def _has_header(head: list[Row], layout: Layout, options: TableOptions) -> tuple[bool, str]:
+def _has_header(head: list[Row], layout: Layout) -> tuple[bool, str]:
     """Whether the first row names the columns, and what is to be said about this decision."""
-    first, below = head[0][1], [row for _, row in head[1:_HEADER_ROWS] if len(row) == layout.width]
+    options, first = layout.options, head[0][1]
+    below = [row for _, row in head[1:_HEADER_ROWS] if len(row) == layout.width]
     target = None if options.target is None else positions_of(layout, [options.target])[0]
     is_name: list[int] = []  # no numbers above numbers
     is_sample: list[int] = []  # numbers above numbers

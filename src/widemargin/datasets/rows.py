@@ -87,8 +87,7 @@ def _delimiter_of(head: list[str]) -> str:
     """The mark by which most of these lines have one number of fields, at least two; the first such mark, or blanks."""
 
     def agreeing(mark: str) -> int:
-        widths: Counter[int] = Counter()
-        widths.update(len(row) for row in _fields(head, mark, strict=False) if len(row) > 1)
+        widths = Counter(len(row) for row in _fields(head, mark, strict=False) if len(row) > 1)
         return max(widths.values(), default=0)
 
     best = max(_MARKS, key=agreeing)

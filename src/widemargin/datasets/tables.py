@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from widemargin._output_files import NamedOutput
+from widemargin._output_files import open_named
 from widemargin.datasets.arff import ArffFile
 from widemargin.datasets.arrays import load_npz, load_svmlight
 from widemargin.datasets.arrow import ArrowFile, DeclinedError, delimited_batches, has_pyarrow
@@ -148,7 +148,7 @@ def copied(source: Any, name: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "input" + ("" if is_stream else "".join(Path(source).suffixes)))
         with (
-            NamedOutput(open(copy, "wb"), f"the copy in {tempfile.gettempdir()}") as target,
+            open_named(copy, f"the copy in {tempfile.gettempdir()}") as target,
             nullcontext(source) if is_stream else open(source, "rb") as file,
         ):
             shutil.copyfileobj(file, target)
@@ -191,7 +191,7 @@ class TableSource:
 
     def __init__(self, path: PathLike, options: TableOptions, form: str) -> None:
         paths = files_of(path)
-        self.options = options = replace(options, declared=form in ("arff", "parquet", "arrow"))
+        options = replace(options, declared=form in ("arff", "parquet", "arrow"))
         file_of_table = ArrowFile if form in ("parquet", "arrow") else _TextFile
         first = file_of_table(paths[0], options, form)
         self._files, self.layout = [first], first.layout
@@ -224,11 +224,11 @@ class TableSource:
         if pyarrow := sys.modules.get("pyarrow"):  # labels and frames are made in the memory of its blocks
             pyarrow.default_memory_pool().release_unused()
         words = {k: list(known) for k, known in self._words.items() if layout.kinds.get(k) in ("category", "label")}
-        notes = [*layout.notes, *noteworthy(layout, columns, words, self.options)]
+        notes = [*layout.notes, *noteworthy(layout, columns, words)]
         weight = None if layout.weight is None else columns.pop(layout.weight)
         y = kept = None
         if (target := layout.target) is not None:
-            y, kept, more = labels_in(layout, columns.pop(target), words.get(target), self.options, self.error_at)
+            y, kept, more = labels_in(layout, columns.pop(target), words.get(target), self.error_at)
             notes += more
         for note in notes:
             warnings.warn(f"{layout.path}: {note}", stacklevel=3)
@@ -253,7 +253,7 @@ class TableSource:
 
     def place_of(self, row: int) -> tuple[str, int | None]:
         """The file and the line of a row, counted from 0 over all files; of unlabelled rows dropped, the file alone."""
-        for file in self._files if self.options.unlabelled != "drop" else ():
+        for file in self._files if self.layout.options.unlabelled != "drop" else ():
             for line, _ in file.rows():
                 if row == 0:
                     return file.layout.path, line
@@ -270,13 +270,12 @@ class _TextFile:
     """One file of text, JSON or a spreadsheet, with its layout."""
 
     def __init__(self, path: str, options: TableOptions, form: str) -> None:
-        self._path, self._options, self._dialect, self._header_line = path, options, None, None
+        self._dialect = dialect_of(path, options.delimiter) if form == "csv" else None
         if form == "arff":
             arff = ArffFile(path, options)
             self.layout, self._all_rows = arff.layout, arff.rows
             return
-        if form == "csv":
-            self._dialect = dialect_of(path, options.delimiter)
+        if self._dialect:
             self._all_rows = partial(delimited_rows, path, self._dialect)
         else:
             self._all_rows = partial(json_rows if form == "json" else sheet_rows, path)
@@ -285,7 +284,6 @@ class _TextFile:
         head += islice(rows, _HEAD_CELLS // len(head[0][1])) if head else []
         options = replace(options, header=True) if form == "json" else options
         self.layout = decide(path, head, options, self._dialect.names if self._dialect else None)
-        self._header_line = head[0][0] if self.layout.has_header else None
 
     def rows(self) -> Iterator[Row]:
         """The rows below the header."""
@@ -293,8 +291,7 @@ class _TextFile:
 
     def batches(self, words: Words, *, is_strict: bool) -> Iterator[Batch]:
         """Typed columns of blocks of rows: by pyarrow, where that pays and the strict reader is not asked for."""
-        if self._dialect is not None and not is_strict and os.path.getsize(self._path) >= _LEAST_BYTES:
-            n_header = self._header_line - self._dialect.n_skipped if self._header_line else 0
-            yield from delimited_batches(self._path, self._dialect, self.layout, n_header, self._options, words)
+        if self._dialect and not is_strict and os.path.getsize(self.layout.path) >= _LEAST_BYTES:
+            yield from delimited_batches(self._dialect, self.layout, words)
         else:
-            yield from converted(self.rows(), self.layout, self._options, words)
+            yield from converted(self.rows(), self.layout, words)

@@ -3,13 +3,12 @@
 ::
 
     converters   register_converters(): the same graphs in those of skl2onnx
-    c_header     to_c(): a machine as one C99 header
+    c_header     to_c(): a machine as one C99 header, of functions in c_templates
     estimators   to_onnx(): labels, votes, scores and probabilities of an estimator
     machines     decision functions: linear, kernel expansions, trees of Nystroem machines
     clusters     those of early machines: routing, and the machine of each row's cluster
     kernels      kernel values
-    steps        scalings of a pipeline before its machine
-    parts        steps, machine and target of a model, for graphs and headers
+    parts        steps, scalings among them, machine and target of a model, for graphs and headers
     graph        nodes and constants
 """
 

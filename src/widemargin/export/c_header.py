@@ -9,18 +9,18 @@ from string import Template
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 
 from .._native import nystroem
 from ..estimators._row_function import Operations
 from ..estimators._validation import check_choice
-from ..kernels.functions import RBF, ExponentialKernel, Laplacian, Linear, Polynomial
+from ..kernels.functions import ExponentialKernel, Linear
 from ..models.clustered import BETWEEN, UNCERTAIN, ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest, NystroemTree
+from ..nystroem.landmarks import dense_rows
 from ..partition.routing import InputRouter, KernelRouter, Router
 from . import c_templates as templates
 from .kernels import check_written
@@ -136,10 +136,6 @@ def _literal(value: Any) -> str:
     return f"{np.float32(value)!s}f"
 
 
-def _dense(array: Any) -> NDArray[Any]:
-    return np.asarray(array.toarray() if sp.issparse(array) else array)
-
-
 # ------------------------------------------------- decision functions: each writes `@values(x, values)`, and returns q
 
 
@@ -155,8 +151,8 @@ def _write_expansion(header: _Header, model: KernelExpansion) -> int:
     if isinstance(model.kernel, Linear) or not model.coef.shape[1]:
         return _write_linear(header, model.linear_model)
     q, n = (int(size) for size in model.coef.shape)
-    _write_kernel(header, model.kernel, _dense(model.points))
-    header.table("coef", _dense(model.coef).T)
+    _write_kernel(header, model.kernel, dense_rows(model.points))
+    header.table("coef", dense_rows(model.coef).T)
     header.table("intercept", model.intercept)
     header.add(templates.SUM + templates.EXPANSION, Q=q, N=n)
     return q
@@ -165,26 +161,22 @@ def _write_expansion(header: _Header, model: KernelExpansion) -> int:
 def _write_kernel(header: _Header, kernel: Any, points: NDArray[Any]) -> None:
     """The points (n, d), `@argument(x, i)` of a row and point i, and `@transform(g)`, its kernel value."""
     check_written(kernel)
-    term, value = "x[j] * @points(i * $D + j)", "return tanhf($GAMMA * g + $COEF0);"
-    if isinstance(kernel, RBF):
-        term = "(x[j] - @points(i * $D + j)) * (x[j] - @points(i * $D + j))"
-    elif isinstance(kernel, Laplacian):
-        term = "fabsf(x[j] - @points(i * $D + j))"
-    if isinstance(kernel, ExponentialKernel):
-        value = "return expf(-$GAMMA * g);"
-    elif isinstance(kernel, Linear):
-        value = "return g;"
-    elif isinstance(kernel, Polynomial):
-        value = templates.POWER
+    term, value = templates.KERNELS[kernel.name]
     gamma, coef0 = (float(getattr(kernel, name, 0.0)) for name in ("gamma", "coef0"))
     degree = getattr(kernel, "degree", 0)
     header.table("points", points)
-    header.add(templates.KERNEL, TERM=term, VALUE=value, D=points.shape[1], GAMMA=gamma, COEF0=coef0, DEGREE=degree)
+    header.add(templates.SUM_OF_TERMS, NAME="argument", TERM=term, D=points.shape[1])
+    header.add(templates.TRANSFORM, VALUE=value, GAMMA=gamma, COEF0=coef0, DEGREE=degree)
+
+
+def _write_square(header: _Header, d: int) -> None:
+    """`@square(x, i)`, the squared distance to a centre, which is stored as point i."""
+    header.add(templates.SUM_OF_TERMS, NAME="square", TERM=templates.SQUARE, D=d)
 
 
 def _write_clustered(header: _Header, model: ClusteredExpansion) -> int:
     q, k = (int(size) for size in model.intercept.shape)
-    points, coef, starts = _dense(model.points), _dense(model.coef), model.starts
+    points, coef, starts = dense_rows(model.points), dense_rows(model.coef), model.starts
     if isinstance(model.kernel, Linear):  # the weights of a cluster are its points, one for each function
         points = np.concatenate([machine.linear_model.coef for machine in model.machines])
         coef, starts = np.tile(np.eye(q), k), np.arange(k + 1) * q
@@ -213,7 +205,7 @@ def _routing_points(router: Router) -> NDArray[Any]:
         samples = router.points.take(np.argsort(router.labels, kind="stable"))
     else:
         raise random_clusters()
-    points = _dense(samples.stored())
+    points = dense_rows(samples.stored())
     return points if router.points.shift is None else points + router.points.shift
 
 
@@ -225,7 +217,8 @@ def _write_distance(header: _Header, router: Router, n: int) -> None:
         header.table("norms", router.squared_centre_norms)
         header.add(templates.KERNEL_DISTANCE, N=n, D=d, IS_ONE=int(isinstance(router.kernel, ExponentialKernel)))
     else:
-        header.add(templates.SQUARE + templates.INPUT_DISTANCE, N=n, D=d)
+        _write_square(header, d)
+        header.add(templates.INPUT_DISTANCE, N=n)
 
 
 def _write_forest(header: _Header, forest: NystroemForest) -> int:
@@ -234,7 +227,7 @@ def _write_forest(header: _Header, forest: NystroemForest) -> int:
     rows = [[part.reshape(-1, d) for part in parts] for parts in points]
     _write_kernel(header, forest.trees[0].features.kernel, np.concatenate([part for own in rows for part in own]))
     if any(len(centres) for centres, _ in rows):
-        header.add(templates.SQUARE, D=d)
+        _write_square(header, d)
     start = 0
     for number, (tree, (centres, landmarks)) in enumerate(zip(forest.trees, rows, strict=True)):
         _write_tree(header, tree, number, start)
@@ -275,12 +268,12 @@ def _write_tree(header: _Header, tree: NystroemTree, number: int, start: int) ->
     )
 
 
-_WRITERS: tuple[tuple[type, Callable[[_Header, Any], int]], ...] = (
-    (NystroemForest, _write_forest),
-    (KernelExpansion, _write_expansion),
-    (ClusteredExpansion, _write_clustered),
-    (LinearModel, _write_linear),
-)
+_WRITERS: dict[type, Callable[[_Header, Any], int]] = {
+    NystroemForest: _write_forest,
+    KernelExpansion: _write_expansion,
+    ClusteredExpansion: _write_clustered,
+    LinearModel: _write_linear,
+}
 
 
 # ------------------------------------------------------------------------------------------------------------ outputs

@@ -12,37 +12,42 @@ static inline void @values(const float *x, float *values)
 }
 """
 
-KERNEL = """
-static inline float @argument(const float *x, int i)
+# of a row and a point
+SUM_OF_TERMS = """
+static inline float @$NAME(const float *x, int i)
 {
     float g = 0.0f;
     for (int j = 0; j < $D; ++j)
         g += $TERM;
     return g;
 }
+"""
 
+TRANSFORM = """
 static inline float @transform(float g)
 {
     $VALUE
 }
 """
 
-POWER = """const float base = $GAMMA * g + $COEF0;
+_POWER = """const float base = $GAMMA * g + $COEF0;
     float power = 1.0f;
     for (int i = 0; i < $DEGREE; ++i)
         power *= base;
     return power;"""
 
-# the squared distance to a centre, which is stored as a point
-SQUARE = """
-static inline float @square(const float *x, int i)
-{
-    float g = 0.0f;
-    for (int j = 0; j < $D; ++j)
-        g += (x[j] - @points(i * $D + j)) * (x[j] - @points(i * $D + j));
-    return g;
+_PRODUCT = "x[j] * @points(i * $D + j)"
+SQUARE = "(x[j] - @points(i * $D + j)) * (x[j] - @points(i * $D + j))"
+_EXP = "return expf(-$GAMMA * g);"
+
+# of each kernel the terms of its argument g, and its value
+KERNELS = {
+    "rbf": (SQUARE, _EXP),
+    "laplacian": ("fabsf(x[j] - @points(i * $D + j))", _EXP),
+    "linear": (_PRODUCT, "return g;"),
+    "poly": (_PRODUCT, _POWER),
+    "sigmoid": (_PRODUCT, "return tanhf($GAMMA * g + $COEF0);"),
 }
-"""
 
 # kernel values, each added to all functions' sums
 SUM = """

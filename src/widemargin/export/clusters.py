@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels.functions import ExponentialKernel, Linear
 from ..models.clustered import BETWEEN, UNCERTAIN, ClusteredExpansion
 from ..models.expansion import KernelExpansion
+from ..nystroem.landmarks import dense_rows
 from ..partition.routing import InputRouter, KernelRouter, Router
 from .graph import Graph
 from .kernels import Points, check_written, dense, prepare, write_argument, write_kernel
@@ -134,7 +134,7 @@ def _write_values(graph: Graph, model: ClusteredExpansion, points: Points, x: st
 def _write_sums(graph: Graph, model: ClusteredExpansion, points: Points, x: str, labels: str, values: str) -> str:
     """Add the sums over the support vectors of each row's cluster: one product for each cluster with rows."""
     sizes = np.diff(model.starts)
-    coef = np.ascontiguousarray((model.coef.toarray() if sp.issparse(model.coef) else model.coef).T)
+    coef = dense_rows(model.coef).T
 
     def add_cluster(step: str, states: list[str]) -> list[str]:
         x, labels, present, values = states

@@ -28,12 +28,12 @@ from .parts import Parts, find_writer, split, step_operations
 
 Outputs = dict[str, Output]  # by name
 
-_WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
-    (NystroemForest, write_forest),
-    (KernelExpansion, write_expansion),
-    (ClusteredExpansion, write_clustered),
-    (LinearModel, write_linear),
-)
+_WRITERS: dict[type, Callable[[Graph, Any], str]] = {
+    NystroemForest: write_forest,
+    KernelExpansion: write_expansion,
+    ClusteredExpansion: write_clustered,
+    LinearModel: write_linear,
+}
 
 
 def to_onnx(model: Any, *, dtype: Any = None) -> Any:
@@ -130,13 +130,11 @@ def write_parts(graph: Graph, parts: Parts) -> Outputs:
     if hasattr(parts.machine, "calibrated_classifiers_"):
         return _write_calibrated(graph, parts.machine)
     machine, write = find_writer(_WRITERS, parts.machine)
-    graph.start()
     return _write_outputs(graph, parts.machine, _apply(graph, write(graph, machine), parts.of_target))
 
 
 def write_step(graph: Graph, step: Any) -> None:
     """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s; a ValueError names another step."""
-    graph.start()
     if isinstance(step, LandmarkNystroem):
         graph.x = write_coordinates(graph, step._model)
     else:

@@ -23,14 +23,17 @@ class Graph:
 
         y = graph("Add", graph("MatMul", graph.x, weights), offset)
 
-    `x` is the name of the samples: the input, or what `start` and the steps of a pipeline made of it. `dtype` is that
+    `x` is the name of the samples: the input, or what a cast and the steps of a pipeline made of it. `dtype` is that
     of the samples, of constants of floating point, and of all that is computed from them; `input_dtype` that of the
     samples as they are given; `output_dtype`, of scores, that of the input, or float32 of integers.
     """
 
     def __init__(self, dtype: str, n_features: int, input_dtype: np.dtype[Any] | None = None) -> None:
-        self.onnx = _import_onnx()
-        self.x = _INPUT
+        try:
+            import onnx
+        except ImportError as error:
+            raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
+        self.onnx = onnx
         self.dtype = np.dtype(dtype)
         self.input_dtype = self.dtype if input_dtype is None else np.dtype(input_dtype)
         self.output_dtype = self.input_dtype if self.input_dtype.kind == "f" else np.dtype(np.float32)
@@ -38,18 +41,18 @@ class Graph:
         self._numbers = count()  # of names, which a loop's body must not use again
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-
-    def start(self) -> None:
-        """Convert an input of integers."""
-        if self.x == _INPUT and self.input_dtype != self.dtype:
-            self.x = self.cast(self.x, self.dtype)
+        self.x = _INPUT if self.input_dtype == self.dtype else self.cast(_INPUT, self.dtype)  # of integers
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
         """Add a node; returns the name of its result."""
-        name = f"{operator.lower()}_{next(self._numbers)}"
+        return self._add(operator, inputs, 1, **attributes)[0]
+
+    def _add(self, operator: str, inputs: Sequence[Value], n_results: int, **attributes: Any) -> list[str]:
+        """Add a node; returns the names of its results."""
+        results = [f"{operator.lower()}_{next(self._numbers)}" for _ in range(n_results)]
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
-        self._nodes.append(self.onnx.helper.make_node(operator, names, [name], name=name, **attributes))
-        return name
+        self._nodes.append(self.onnx.helper.make_node(operator, names, results, name=results[0], **attributes))
+        return results
 
     def _constant(self, array: NDArray[Any]) -> str:
         return self.as_given(array.astype(self.dtype) if array.dtype.kind == "f" else array)
@@ -97,10 +100,7 @@ class Graph:
         """Consecutive columns of values (rows, q), in parts of these sizes."""
         if len(sizes) == 1:
             return [values]
-        results = [f"split_{next(self._numbers)}" for _ in sizes]
-        inputs = [values, self._constant(np.array(sizes, np.int64))]
-        self._nodes.append(self.onnx.helper.make_node("Split", inputs, results, name=results[0], axis=1))
-        return results
+        return self._add("Split", [values, np.array(sizes, np.int64)], len(sizes), axis=1)
 
     def with_zero(self, values: str) -> str:
         """Values (rows, q) and a column of zeros: (rows, q + 1)."""
@@ -137,11 +137,8 @@ class Graph:
         outputs = [make(name, kind, None) for name, kind in zip(found, [boolean, *kinds], strict=True)]
         graph = self.onnx.helper.make_graph(self._nodes, "body", inputs, outputs, self._constants)
         self._nodes, self._constants = outer
-        names = [f"loop_{next(self._numbers)}" for _ in states]
         values = [n, self("Equal", n, n), *(value for value, _ in states)]
-        values = [value if isinstance(value, str) else self._constant(value) for value in values]
-        self._nodes.append(self.onnx.helper.make_node("Loop", values, names, name=names[0], body=graph))
-        return names
+        return self._add("Loop", values, len(states), body=graph)
 
     def for_each_row(self, number: NDArray[Any], rows: Value) -> str:
         """A number, as often as an array has rows: (rows,)."""
@@ -173,11 +170,3 @@ class Graph:
 
     def _type(self, dtype: np.dtype[Any]) -> int:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
-    return onnx

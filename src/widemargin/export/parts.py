@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators._row_function import SCALINGS, Operations, column_operations, is_passed
 from ..estimators._wrapped import unwrap
 from ..models.linear import LinearModel
+from ..nystroem.landmarks import dense_rows
 
 Writer = TypeVar("Writer")
 
@@ -92,12 +92,11 @@ def _back(model: TransformedTargetRegressor) -> Operations:
     return operations
 
 
-def find_writer(writers: Iterable[tuple[type, Writer]], model: Any) -> tuple[Any, Writer]:
+def find_writer(writers: Mapping[type, Writer], model: Any) -> tuple[Any, Writer]:
     """The decision functions of an estimator, and what writes them; ValueError for a model that has none of ours."""
     machine = decision_functions(model)
-    for kind, write in writers:
-        if isinstance(machine, kind):
-            return machine, write
+    if write := writers.get(type(machine)):
+        return machine, write
     is_theirs = type(model).__module__.startswith("sklearn.")
     raise ValueError(
         f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
@@ -110,8 +109,7 @@ def decision_functions(model: Any) -> Any:
     if type(model).__module__.startswith("sklearn."):
         return None
     if hasattr(model, "coef_"):
-        coef = model.coef_  # CSR, of a linear kernel on sparse rows
-        return LinearModel(np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef), model.intercept_)
+        return LinearModel(np.atleast_2d(dense_rows(model.coef_)), model.intercept_)  # CSR, of sparse rows
     return getattr(model, "predictor_", getattr(model, "_model", None))
 
 

@@ -16,8 +16,9 @@ from ..data.csr import canonical, check_sparse
 from ..estimators._fitted_state import FittedState
 from ..estimators._validation import FLOATS, shown
 from ..kernels.functions import KERNELS, WITHOUT_GAMMA
+from ..nystroem.landmarks import dense_rows
 from .lines import lines_of
-from .machines import ImportedOutlierDetector, ImportedRegressor, ImportedVotes
+from .machines import ImportedOutlierDetector, ImportedRegressor, make_votes
 from .text_models import read_libsvm
 
 _LIBSVM = (
@@ -75,27 +76,17 @@ def machine_of_libsvm(model: Any) -> Any:
     check_libsvm(model)
     if model.kernel not in KERNELS:
         raise ValueError(f"model has kernel={model.kernel!r}: the kernels {', '.join(KERNELS)} alone are taken")
-    kernel, points = (
-        kernel_parameters(vars(model), model._gamma),
-        rows_of(model.support_vectors_).astype(np.float64, copy=False),
-    )
-    coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+    kernel = kernel_parameters(vars(model), model._gamma)
+    coef = np.asarray(dense_rows(model.dual_coef_), np.float64)
+    points = rows_of(model.support_vectors_).astype(np.float64, copy=False)
     if not is_classifier(model):
         kind = ImportedRegressor if is_regressor(model) else ImportedOutlierDetector
-        further = {"laplace_scale_" if is_regressor(model) else "density_marks_": None}
-        return kind(**kernel).take(points, coef, model.intercept_, **further)
-    platt = (
-        np.array([model._probA, model._probB], np.float64) if model._probA is not None and len(model._probA) else None
-    )
-    machine = ImportedVotes(**kernel).take(
-        points,
-        coef,
-        model.intercept_,
-        classes_=model.classes_,
-        label_order_=np.arange(len(model.classes_)),
-        n_support_=np.asarray(model.n_support_, np.intp),
-        platt_=platt,
-    )
+        return kind(**kernel).take(points, coef, model.intercept_)
+    sign = 1.0 if len(model.classes_) > 2 else -1.0  # LIBSVM's values of two classes mean the first
+    has_platt = model._probA is not None and len(model._probA)
+    platt = np.array([model._probA, model._probB], np.float64) if has_platt else None
+    rho = -sign * model.intercept_
+    machine = make_votes(kernel, model.classes_, points, sign * coef, model.n_support_, rho, platt)
     machine.decision_function_shape, machine.break_ties = model.decision_function_shape, model.break_ties
     return machine
 

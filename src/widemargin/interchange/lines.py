@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -32,34 +32,29 @@ class Lines:
         """The error for the line that was read last, or another one."""
         return file_error(self.path, reason, line or self.number)
 
-    def raw(self) -> Iterator[str]:
-        """The lines that are left, with their indentation, but for blank ones."""
+    def __iter__(self) -> Iterator[bytes]:
         for line in self.file:
             self.number += 1
-            if text := line.decode("utf-8", "replace").rstrip():
-                yield text
+            if line.strip():
+                yield line
 
     def next(self, expected: str) -> bytes:
         """The next line, stripped; a ValueError that names what was expected at the file's end."""
-        for line in self.file:
-            self.number += 1
-            if stripped := line.strip():
-                return stripped
+        for line in self:
+            return line.strip()
         raise self.error(f"the file ends where {expected} should be", self.number + 1)
 
     def finish(self) -> None:
         """Check that nothing but blank lines is left."""
-        for line in self.file:
-            self.number += 1
-            if line.strip():
-                raise self.error(f"the model has ended, but a line follows: {quoted(line.strip())}")
+        for line in self:
+            raise self.error(f"the model has ended, but a line follows: {quoted(line.strip())}")
 
-    def numbers(self, text: bytes, what: str, size: int | None, line: int | None = None) -> Vector:
-        """`size` finite numbers, or any number of them, from a text."""
+    def numbers(self, text: bytes, what: str, size: int, line: int | None = None) -> Vector:
+        """`size` finite numbers from a text."""
         if not _NUMBERS.fullmatch(text):
             raise self.error(f"{what}: {quoted(self._bad_entry(text))} is not a finite number", line)
         values = np.fromstring(text, sep=" ")
-        if size is not None and len(values) != size:
+        if len(values) != size:
             raise self.error(f"{what} must have {size} numbers, got {len(values)}", line)
         if not np.isfinite(values).all():
             raise self.error(f"{what}: a number is too large for float64", line)
@@ -68,31 +63,25 @@ class Lines:
     def _bad_entry(self, text: bytes, allowed: re.Pattern[bytes] = re.compile(_NUMBER)) -> bytes:
         return next((entry[0] for entry in re.finditer(rb"\S+", text) if not allowed.fullmatch(entry[0])), text)
 
-    def rows(self, n_rows: int | None, n_coef: int, what: str) -> tuple[Matrix, Any]:
+    def rows(self, n_rows: int, n_coef: int) -> tuple[Matrix, Any]:
         """Lines of `n_coef` numbers and of entries ``index:value``: coefficients (n_coef, n) and rows (n, d), CSR.
 
-        Indices begin with 1, but with 0 where one is 0. Without `n_rows` all lines up to the file's end are read.
+        Indices begin with 1, but with 0 where one is 0.
         """
         coef, values, indices, counts = array("d"), array("d"), array("q"), array("q")
-        while n_rows is None or len(counts) < n_rows:
-            try:
-                line = self.next(f"{what} {len(counts) + 1} of {n_rows}")
-            except ValueError:
-                if n_rows is None:
-                    break
-                raise
-            line = line.split(b"#", 1)[0]
+        while len(counts) < n_rows:
+            line = self.next(f"a support vector {len(counts) + 1} of {n_rows}").split(b"#", 1)[0]
             if not _ROW.fullmatch(line):
                 bad = quoted(self._bad_entry(line, _ENTRY))
-                raise self.error(f"{what}: {bad} is no number, or no index:value after {n_coef} numbers")
+                raise self.error(f"a support vector: {bad} is no number, or no index:value after {n_coef} numbers")
             entries, row = line.count(b":"), np.fromstring(line.replace(b":", b" "), sep=" ")
             if len(row) != n_coef + 2 * entries:
-                raise self.error(f"{what} must begin with {n_coef} numbers, got {len(row) - 2 * entries}")
+                raise self.error(f"a support vector must begin with {n_coef} numbers, got {len(row) - 2 * entries}")
             index = row[n_coef::2]
             if not np.isfinite(row).all():
-                raise self.error(f"{what}: a number is too large for float64")
+                raise self.error("a support vector: a number is too large for float64")
             if entries and ((np.diff(index) <= 0).any() or index[-1] > _MOST_FEATURES):
-                raise self.error(f"{what}: indices must ascend, and be at most {_MOST_FEATURES}")
+                raise self.error(f"a support vector: indices must ascend, and be at most {_MOST_FEATURES}")
             coef.frombytes(row[:n_coef].tobytes())
             values.frombytes(row[n_coef + 1 :: 2].tobytes())
             indices.frombytes(index.astype(np.int64).tobytes())
@@ -111,36 +100,28 @@ def lines_of(path: PathLike) -> Iterator[Lines]:
         yield Lines(path, file)
 
 
-class Header:
-    """Lines ``key value ...`` up to the line `end`; each of the allowed keys is there once."""
+class Fields:
+    """Values by their keys, each checked where it is read; a subclass has `find`."""
 
-    def __init__(self, lines: Lines, keys: tuple[str, ...], end: str) -> None:
-        self._lines = lines
-        self._values: dict[str, tuple[int, bytes]] = {}
-        while (line := lines.next(f"the line {end}")) != end.encode():
-            key, *value = line.split(None, 1)
-            name = key.decode("ascii", "replace")
-            if name not in keys:
-                raise lines.error(f"{quoted(key)} is no key of this format: one of {', '.join(keys)}, or {end}")
-            if name in self._values:
-                raise lines.error(f"{name} is there twice, first in line {self._values[name][0]}")
-            self._values[name] = lines.number, b"".join(value)
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
+    def find(self, key: str) -> tuple[int, bytes]:
+        """The line and the text of a value; a ValueError if it is missing."""
+        raise NotImplementedError
 
     def error(self, key: str, reason: str) -> ValueError:
         """The error for the line of a key."""
-        return self._lines.error(f"{key} {reason}", self._values[key][0])
+        return self.lines.error(f"{key} {reason}", self.find(key)[0])
 
-    def numbers(self, key: str, size: int) -> NDArray[np.float64]:
+    def numbers(self, key: str, size: int) -> Vector:
         """Finite numbers, as many as `size`."""
-        line, text = self._text(key)
-        return self._lines.numbers(text, key, size, line)
+        line, text = self.find(key)
+        return self.lines.numbers(text, key, size, line)
 
-    def number(self, key: str, default: float | None = None) -> float:
+    def number(self, key: str) -> float:
         """A finite number."""
-        return float(self.numbers(key, 1)[0]) if default is None or key in self else default
+        return float(self.numbers(key, 1)[0])
 
     def integers(self, key: str, size: int, least: int = -(2**53)) -> NDArray[np.int64]:
         """Whole numbers of at least `least`."""
@@ -154,23 +135,60 @@ class Header:
         """A whole number of at least `least`."""
         return int(self.integers(key, 1, least)[0])
 
-    def labels(self, k: int) -> NDArray[np.int64]:
-        """The labels of k classes, at least two, which must differ."""
+    def count_classes(self, key: str) -> int:
+        """The number of classes, at least two."""
+        k = self.integer(key, 1)
         if k == 1:
-            raise self.error("nr_class", "is 1: the model was trained on one class, and predicts it for every row")
-        labels = self.integers("label", k)
+            raise self.error(key, "is 1: the model was trained on one class, and predicts it for every row")
+        return k
+
+    def labels(self, key: str, k: int) -> NDArray[np.int64]:
+        """The labels of k classes, which must differ."""
+        labels = self.integers(key, k)
         if len(np.unique(labels)) < k:
-            raise self.error("label", f"must have different labels, got {labels[:10].tolist()}")
+            raise self.error(key, f"must have different labels, got {labels[:10].tolist()}")
         return labels
 
     def choice(self, key: str, choices: Collection[str]) -> str:
         """One of several words."""
-        text = self._text(key)[1].decode("ascii", "replace")
+        text = self.find(key)[1].decode("ascii", "replace")
         if text not in choices:
             raise self.error(key, f"must be one of {', '.join(choices)}, got {quoted(text)}")
         return text
 
-    def _text(self, key: str) -> tuple[int, bytes]:
+    def kernel(self, key: str, kernels: Mapping[str, str]) -> dict[str, Any]:
+        """The parameters of a kernel, whose name in the file is a key of `kernels`."""
+        kernel = kernels[self.choice(key, kernels)]
+        if kernel == "precomputed":
+            raise self.error(key, "is precomputed: the file has row numbers in place of support vectors")
+        gamma = 1.0 if kernel == "linear" else self.number("gamma")
+        if gamma <= 0:
+            raise self.error("gamma", f"must be above 0, got {gamma:g}")
+        degree = self.integer("degree", 0) if kernel == "poly" else 3
+        coef0 = self.number("coef0") if kernel in ("poly", "sigmoid") else 0.0
+        return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+
+
+class Header(Fields):
+    """Lines ``key value ...`` up to the line `end`; each of the allowed keys is there once."""
+
+    def __init__(self, lines: Lines, keys: tuple[str, ...], end: str) -> None:
+        super().__init__(lines)
+        self._values: dict[str, tuple[int, bytes]] = {}
+        while (line := lines.next(f"the line {end}")) != end.encode():
+            key, *value = line.split(None, 1)
+            name = key.decode("ascii", "replace")
+            if name not in keys:
+                raise lines.error(f"{quoted(key)} is no key of this format: one of {', '.join(keys)}, or {end}")
+            if name in self._values:
+                raise lines.error(f"{name} is there twice, first in line {self._values[name][0]}")
+            self._values[name] = lines.number, b"".join(value)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def find(self, key: str) -> tuple[int, bytes]:
+        """The line and the text of a value; a ValueError if it is missing."""
         if key not in self:
-            raise self._lines.error(f"the line {key} is missing")
+            raise self.lines.error(f"the line {key} is missing")
         return self._values[key]

@@ -94,14 +94,17 @@ class ImportedMachine(ExpansionMachine, FrozenMachine):
         return 1, 1
 
 
-class _FileOrder:
-    """Ties between classes as the other program breaks them, by the order of the labels in its file.
+class _AsTheProgram:
+    """Ties between classes, and probabilities, as of the other program.
 
-    Of equal votes or values the first in this order wins; a value of 0 of two classes means the second.
+    Of equal votes or values the label that its file has first wins; a value of 0 of two classes means the second.
     """
 
     label_order_: Labels  # the numbers in `classes_` of the file's labels
     _ranks: Callable[[Matrix, int], NDArray[Any]]  # votes or values, the largest of which wins
+    _has_probabilities: bool
+    _decision_values: Callable[..., Any]
+    _class_probabilities: Callable[[Matrix], Matrix]
 
     def _winners(self, values: Matrix) -> Labels:
         order = self.label_order_
@@ -109,17 +112,12 @@ class _FileOrder:
             return np.where(values[:, 0] == 0, order[1], values[:, 0] > 0).astype(np.intp)
         return np.asarray(order[self._ranks(values, len(order))[:, order].argmax(axis=1)])
 
-    def _check_order(self, fitted: FittedState, k: int) -> None:
+    def _count_classes(self, fitted: FittedState) -> int:
+        """The number of classes, of fitted state whose `label_order_` fits it."""
+        k = fitted.count_classes()
         if sorted(fitted.array("label_order_", np.integer, k, least=0, below=k)) != list(range(k)):
             raise ValueError(f"label_order_ must be the numbers below {k}, got {self.label_order_}")
-
-
-class _Probabilities:
-    """`predict_proba` where the file has what it takes."""
-
-    _has_probabilities: bool
-    _decision_values: Callable[..., Any]
-    _class_probabilities: Callable[[Matrix], Matrix]
+        return k
 
     @property
     def predict_proba(self) -> Any:
@@ -134,7 +132,7 @@ class _Probabilities:
         return np.asarray(self._decision_values(X, self._class_probabilities))
 
 
-class ImportedVotes(_Probabilities, _FileOrder, Classifier, OneVsOnePredictor, ImportedMachine):
+class ImportedVotes(_AsTheProgram, Classifier, OneVsOnePredictor, ImportedMachine):
     """A classifier with a decision function for every pair of classes, which vote.
 
     Attributes
@@ -178,8 +176,7 @@ class ImportedVotes(_Probabilities, _FileOrder, Classifier, OneVsOnePredictor, I
         return coupled
 
     def _sizes(self, fitted: FittedState) -> tuple[int, int]:
-        k = fitted.count_classes()
-        self._check_order(fitted, k)
+        k = self._count_classes(fitted)
         counts = fitted.array("n_support_", np.integer, k, least=0)
         if counts.sum() != self.support_vectors_.shape[0]:
             raise ValueError(f"n_support_ must have the sum {self.support_vectors_.shape[0]}, got {counts}")
@@ -189,7 +186,7 @@ class ImportedVotes(_Probabilities, _FileOrder, Classifier, OneVsOnePredictor, I
         return n_pairs, k - 1
 
 
-class ImportedClassifier(_Probabilities, _FileOrder, Classifier, ScorePredictor, ImportedMachine):
+class ImportedClassifier(_AsTheProgram, Classifier, ScorePredictor, ImportedMachine):
     """A classifier with one decision function for two classes, or one for each of more.
 
     Attributes
@@ -204,8 +201,7 @@ class ImportedClassifier(_Probabilities, _FileOrder, Classifier, ScorePredictor,
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def _sizes(self, fitted: FittedState) -> tuple[int, int]:
-        k = fitted.count_classes()
-        self._check_order(fitted, k)
+        k = self._count_classes(fitted)
         n_functions = 1 if k == 2 else k
         return n_functions, n_functions
 
@@ -219,6 +215,8 @@ class ImportedRegressor(Regressor, ValuePredictor, ImportedMachine):
         LIBSVM's estimate of the scale of a Laplace distribution of the errors.
     """
 
+    laplace_scale_: float | None = None
+
 
 class ImportedOutlierDetector(OutlierMixin, OutlierPredictor, ImportedMachine):
     """An outlier detector: positive inside.
@@ -228,6 +226,8 @@ class ImportedOutlierDetector(OutlierMixin, OutlierPredictor, ImportedMachine):
     density_marks_ : ndarray of shape (10,), or None
         LIBSVM's deciles of decision values, from which it makes its one-class probabilities.
     """
+
+    density_marks_: Vector | None = None
 
 
 def couple(pairs: NDArray[np.float64]) -> Matrix:

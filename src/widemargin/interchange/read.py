@@ -11,7 +11,7 @@ from ..estimators._validation import check_integer
 from .fitted import adopt, is_libsvm, machine_of_libsvm
 from .lines import Lines, lines_of
 from .machines import ImportedMachine
-from .opencv import read_opencv_xml, read_opencv_yaml
+from .opencv import parse_xml, parse_yaml, read_opencv
 from .scales import scaled
 from .text_models import read_liblinear, read_libsvm, read_svmlight_model
 
@@ -95,6 +95,6 @@ _READERS: dict[str, Callable[[Lines, Any], Any]] = {
     "LIBSVM": read_libsvm,
     "LIBLINEAR": read_liblinear,
     "SVMlight": read_svmlight_model,
-    "OpenCV, XML": read_opencv_xml,
-    "OpenCV, YAML": read_opencv_yaml,
+    "OpenCV, XML": lambda lines, classes: read_opencv(parse_xml(lines), classes),
+    "OpenCV, YAML": lambda lines, classes: read_opencv(parse_yaml(lines), classes),
 }

@@ -58,15 +58,15 @@ def _are_paths(scale: Any) -> bool:
 
 def _read(path: PathLike, d: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Centres and spreads of at least d columns of `svm-scale`, or of those that e1071 scaled, and of y: (n, 2)."""
-    values, part, limits = array("d"), "", None
-    ranges: dict[str, dict[int, tuple[float, float]]] = {"x": {}, "y": {}}
+    values, part, limits = array("d"), b"", None
+    ranges: dict[bytes, dict[int, tuple[float, float]]] = {b"x": {}, b"y": {}}
     with lines_of(path) as lines:
-        for text in lines.raw():
-            if text in ranges:
+        for line in lines:
+            if (text := line.strip()) in ranges:
                 part, limits = text, None
                 continue
-            size = 3 if part == "x" and limits is not None else 2
-            *index, low, high = lines.numbers(text.encode(), "a line of a scale", size)
+            size = 3 if part == b"x" and limits is not None else 2
+            *index, low, high = lines.numbers(text, "a line of a scale", size)
             if not part:  # e1071's
                 if high <= 0:
                     raise lines.error(f"the spread must be above 0, got {high:g}")
@@ -84,7 +84,7 @@ def _read(path: PathLike, d: int) -> tuple[NDArray[np.float64], NDArray[np.float
             ranges[part][int(column)] = low - limits[0] * spread, spread
     if not part:
         return np.frombuffer(values).reshape(-1, 2), None
-    table = np.tile((0.0, np.inf), (max([d - 1, *ranges["x"]]) + 1, 1))  # svm-scale makes other columns 0
-    for column, line in ranges["x"].items():
-        table[column] = line
-    return table, np.array([*ranges["y"].values()]) if ranges["y"] else None
+    table = np.tile((0.0, np.inf), (max([d - 1, *ranges[b"x"]]) + 1, 1))  # svm-scale makes other columns 0
+    for column, own in ranges[b"x"].items():
+        table[column] = own
+    return table, np.array([*ranges[b"y"].values()]) if ranges[b"y"] else None

@@ -18,7 +18,8 @@ from .machines import (
 )
 
 _LIBSVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
-_LIBSVM_KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_LIBSVM_KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+_LIBSVM_KERNELS |= {"precomputed": "precomputed"}
 _LIBSVM_KEYS = (
     *("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB"),
     *("prob_density_marks", "nr_sv"),
@@ -28,32 +29,19 @@ _LIBSVM_KEYS = (
 def read_libsvm(lines: Lines, classes: Any) -> Any:
     """Read a model of LIBSVM, of any type, with any kernel but a precomputed one."""
     header = Header(lines, _LIBSVM_KEYS, "SV")
-    kind, kernel = header.choice("svm_type", _LIBSVM_TYPES), _read_kernel(header)
+    kind, kernel = header.choice("svm_type", _LIBSVM_TYPES), header.kernel("kernel_type", _LIBSVM_KERNELS)
     n = header.integer("total_sv", int(kind.endswith("svc")))
-    k = header.integer("nr_class", 1)
+    k = header.count_classes("nr_class")
     if not kind.endswith("svc"):
         return _read_function(lines, header, kind, kernel, n)
-    labels, n_support = header.labels(k), header.integers("nr_sv", k, 0)
+    labels, n_support = header.labels("label", k), header.integers("nr_sv", k, 0)
     if n_support.sum() != n:
         raise header.error("nr_sv", f"must have the sum {n} of total_sv, got {n_support.sum()}")
     rho = header.numbers("rho", n_pairs := k * (k - 1) // 2)
     platt = np.array([header.numbers(key, n_pairs) for key in ("probA", "probB")]) if "probA" in header else None
-    coef, rows = lines.rows(n, k - 1, "a support vector")
+    coef, rows = lines.rows(n, k - 1)
     lines.finish()
     return make_votes(kernel, name_labels(labels, classes), dense_if_full(rows), coef, n_support, rho, platt)
-
-
-def _read_kernel(header: Header) -> dict[str, Any]:
-    """The parameters of the kernel."""
-    kernel = header.choice("kernel_type", _LIBSVM_KERNELS)
-    if kernel == "precomputed":
-        raise header.error("kernel_type", "is precomputed: the file has row numbers in place of support vectors")
-    kernel = "poly" if kernel == "polynomial" else kernel
-    gamma = 1.0 if kernel == "linear" else header.number("gamma")
-    if gamma <= 0:
-        raise header.error("gamma", f"must be above 0, got {gamma:g}")
-    degree = header.integer("degree", 0) if kernel == "poly" else 3
-    return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": header.number("coef0", 0.0)}
 
 
 def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, Any], n: int) -> Any:
@@ -61,16 +49,14 @@ def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, An
     rho = header.numbers("rho", 1)
     for key in filter(header.__contains__, ("label", "nr_sv")):  # R's files have them
         header.integers(key, 2)
-    further: dict[str, Any]
-    if kind == "one_class":
-        marks = header.numbers("prob_density_marks", 10) if "prob_density_marks" in header else None
-        machine, further = ImportedOutlierDetector(**kernel), {"density_marks_": marks}
-    else:
-        machine = ImportedRegressor(**kernel)
-        further = {"laplace_scale_": header.number("probA") if "probA" in header else None}
-    coef, rows = lines.rows(n, 1, "a support vector")
+    machine: Any = ImportedOutlierDetector(**kernel) if kind == "one_class" else ImportedRegressor(**kernel)
+    if "prob_density_marks" in header:
+        machine.density_marks_ = header.numbers("prob_density_marks", 10)
+    if "probA" in header:
+        machine.laplace_scale_ = header.number("probA")
+    coef, rows = lines.rows(n, 1)
     lines.finish()
-    return machine.take(dense_if_full(rows), coef, -rho, **further)
+    return machine.take(dense_if_full(rows), coef, -rho)
 
 
 # LIBLINEAR
@@ -89,8 +75,8 @@ def read_liblinear(lines: Lines, classes: Any) -> Any:
     """Read a model of LIBLINEAR, of any solver."""
     header = Header(lines, _LIBLINEAR_KEYS, "w")
     solver, d, bias = header.choice("solver_type", _SOLVERS), header.integer("nr_feature", 1), header.number("bias")
-    k = header.integer("nr_class", 1)  # 2 of other solvers
-    labels = header.labels(k) if solver in _CLASSIFIERS else np.empty(0)
+    k = header.count_classes("nr_class")  # 2 of other solvers
+    labels = header.labels("label", k) if solver in _CLASSIFIERS else np.empty(0)
     q = k if k > 2 or solver == "MCSVM_CS" else 1
     weights = array("d")
     for feature in range(d + (bias >= 0)):
@@ -100,10 +86,9 @@ def read_liblinear(lines: Lines, classes: Any) -> Any:
     intercept = bias * w[:, d] if bias >= 0 else np.zeros(q)
     w = w[:, :d].copy()
     if solver in _REGRESSORS:
-        return ImportedRegressor("linear").take(w, np.eye(1), intercept, laplace_scale_=None)
+        return ImportedRegressor("linear").take(w, np.eye(1), intercept)
     if solver == "ONECLASS_SVM":
-        rho = header.number("rho")
-        return ImportedOutlierDetector("linear").take(w, np.eye(1), intercept - rho, density_marks_=None)
+        return ImportedOutlierDetector("linear").take(w, np.eye(1), intercept - header.number("rho"))
     names = name_labels(labels, classes)
     by_label = np.argsort(names, kind="stable")
     number = np.argsort(by_label)
@@ -144,7 +129,7 @@ def read_svmlight_model(lines: Lines, classes: Any) -> Any:
     gamma = {"linear": 1.0, "rbf": gamma}.get(kernel, slope)
     if gamma <= 0 or degree != int(degree) or min(d, n) < 1:
         raise lines.error("the kernel's factor must be above 0, its degree whole, and there must be support vectors")
-    coef, rows = lines.rows(int(n), 1, "a support vector")
+    coef, rows = lines.rows(int(n), 1)
     lines.finish()
     if rows.shape[1] > d:
         raise lines.error(f"the highest feature index is {d:g}, but a support vector has the index {rows.shape[1]}")
