@@ -47,15 +47,6 @@ def test_rbf_far_from_the_origin(dtype: np.dtype) -> None:
     np.testing.assert_allclose(fill(RBF(0.5), samples, samples), naive.rbf(X, X, 0.5), rtol=2e-5, atol=1e-6)
 
 
-def test_rbf_of_equal_rows_is_one() -> None:
-    X = np.random.default_rng(0).normal(size=(30, 7)).astype(SINGLE)
-    samples = make_samples(np.concatenate([X, X]), RBF.sample_form)
-    K = fill(RBF(0.1), samples, samples)
-    np.testing.assert_allclose(K.diagonal(), 1.0, atol=1e-6)
-    np.testing.assert_allclose(K[:30, 30:].diagonal(), 1.0, atol=1e-6)
-    assert K.max() <= 1.0
-
-
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     """Groups of points far from each other: norms are large beside the distances within a group."""

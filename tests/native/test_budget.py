@@ -334,21 +334,6 @@ def test_a_dependent_point_is_projected_at_once() -> None:
     assert fast.counts[FRONT] == 1
 
 
-@pytest.mark.parametrize("steps", [budget.removal_steps, budget.projection_steps])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -1.0])
-def test_blocks_of_anything(value: float, steps: Any) -> None:
-    rng, n = np.random.default_rng(0), 40
-    for part in range(5):
-        fast = Fixed(n)
-        K, diagonal, weights = rng.normal(size=(30, n)).astype(np.float32), np.ones(n), rng.normal(size=30)
-        fast.inverse[:], fast.coef[:] = rng.normal(size=(n, n)), rng.normal(size=(2, n))
-        for array in (K, diagonal, weights, fast.inverse, fast.coef)[part:]:
-            array.reshape(-1)[::3] = value
-        fast.counts[FRONT] = 10
-        steps(K, 10, diagonal, weights, fast.coef, fast.inverse, fast.counts, fast.sums, BUDGET, 1.0, True)
-        assert 0 <= fast.counts[FRONT] <= BUDGET
-
-
 def test_projection_wants_a_matrix_for_all_columns() -> None:
     arrays = np.zeros((2, 14)), np.zeros((0, 0)), np.zeros(7, np.int64), np.eye(7)[WEIGHT]
     block = np.zeros((4, 14), np.float32), 10, np.ones(14), np.ones(4)

