@@ -2,7 +2,6 @@
 
 import pickle
 import time
-import tracemalloc
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from peak_memory import peak_of
 from widemargin import BSGDClassifier
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd_epochs import BudgetedSGD, EpochSettings, run_epochs
@@ -309,12 +309,7 @@ def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
     rows = np.load(path, mmap_mode="r")
     options = {"gamma": 1.0, "lam": 1e-5, "n_epochs": 1, "shuffle": False, "memory_budget": "4MB"}
     machine(**options).fit(rows[:2000], y)  # imports, and tables read
-    tracemalloc.start()
-    try:
-        model = machine(**options).fit(rows, labels)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    model, peak = peak_of(machine(**options).fit, rows, labels)
     assert model.t_ == 60_000
     assert peak < 0.6 * big.nbytes  # weights and predictions, not rows
     chunks = machine(**options)

@@ -1,6 +1,5 @@
 """Sparse rows of very many columns, most without values: these cost nothing, or an error says what they would."""
 
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from peak_memory import peak_of
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -36,16 +36,6 @@ def rows(n: int = N) -> tuple[Any, np.ndarray, np.ndarray]:
 
 def widened(X: Any, columns: np.ndarray) -> Any:
     return sp.csr_array((X.data, columns[X.indices].astype(np.int32), X.indptr), shape=(X.shape[0], D))
-
-
-def peak_of(call: Any, *args: Any) -> tuple[Any, int]:
-    """What the call returns, and the most bytes that its arrays of NumPy held."""
-    tracemalloc.start()
-    try:
-        result = call(*args)
-        return result, tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 MODELS = [
