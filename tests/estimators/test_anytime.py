@@ -4,7 +4,6 @@ Limits of time and interrupts of every estimator are in `tests/project/test_reli
 """
 
 import re
-import threading
 import warnings
 from typing import Any
 
@@ -92,11 +91,3 @@ def test_a_finished_fit_is_silent(digits: Any) -> None:
         warnings.simplefilter("error")
         model = DCSVMClassifier(C=8.0, gamma=0.1, max_time=60.0, max_iter=10**6).fit(*digits)
     assert model.converged_ is True
-
-
-def test_fit_in_another_thread(digits: Any) -> None:
-    results: list[Any] = []
-    thread = threading.Thread(target=lambda: results.append(DCSVMClassifier(gamma=0.1).fit(*digits)))
-    thread.start()
-    thread.join()
-    assert results[0].converged_

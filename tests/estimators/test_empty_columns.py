@@ -19,7 +19,6 @@ from widemargin import (
     OCASClassifier,
     OCASClassifierCV,
     RelevanceScaler,
-    compress,
     suggest,
 )
 
@@ -146,17 +145,9 @@ def test_dense_weights_and_landmarks_of_all_columns_are_refused(model: Any) -> N
 
 
 @pytest.mark.slow
-def test_compress_and_suggest_say_so_within_memory() -> None:
+def test_suggest_says_so_within_memory() -> None:
     X, columns, y = rows()
-    wide = widened(X, columns)
-    machine = DCSVMClassifier(gamma=0.5, memory_budget=BUDGET).fit(wide, y)
-
-    def refused(X: Any) -> None:
-        with pytest.raises(ValueError, match="memory_budget must be at least"):
-            compress(machine, X, memory_budget=BUDGET)
-
-    assert peak_of(refused, wide)[1] < BUDGET
-    assert peak_of(suggest, wide, y)[1] < BUDGET
+    assert peak_of(suggest, widened(X, columns), y)[1] < BUDGET
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from naive.cutting_plane import intercept_risk, multiclass_risk
@@ -182,23 +181,6 @@ def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
         OCASClassifier().fit_path(X, y, [])
     with pytest.raises(ValueError, match="C must be greater than 0, got -1"):
         OCASClassifier().fit_path(X, y, [1, -1])
-
-
-def assert_certified(model: OCASClassifier, best: float) -> None:
-    assert not model.converged_
-    assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-9) <= model.objective_ * (1 + 1e-9)
-
-
-@pytest.mark.usefixtures("by_rounds")
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"line_search": False}])
-def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
-    best = OCASClassifier(tol=1e-6, **{**options, "line_search": True}).fit(*binary).objective_
-    with pytest.warns(
-        ConvergenceWarning, match=r"stopped by max_iter .* duality gap .* of the objective\) where tol=1e-06"
-    ):
-        model = OCASClassifier(tol=1e-6, max_iter=3, **options).fit(*binary)
-    assert model.n_iter_ == 3
-    assert_certified(model, best)
 
 
 @pytest.mark.slow

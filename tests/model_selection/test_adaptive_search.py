@@ -15,11 +15,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_blobs, make_classification
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin._progress
 from widemargin import (
@@ -32,16 +31,9 @@ from widemargin import (
     to_onnx,
 )
 from widemargin._model_files import load, write_model
-from widemargin.model_selection import _cv_problem
 from widemargin.model_selection._adaptive_search import AdaptiveSearch
 
 Data = tuple[NDArray[Any], NDArray[Any]]
-
-
-@pytest.mark.slow
-@parametrize_with_checks([DCSVMClassifierCV(), DCSVMRegressorCV()])
-def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -514,19 +506,3 @@ def test_groups_that_are_clusters_have_scores(seed: int, monkeypatch: pytest.Mon
     how: dict[str, Any] = {"Cs": [1.0], "gammas": [0.3], "kernels": "rbf", "search": "early", "refit": False}
     model = DCSVMRegressorCV(**how, epsilons=[0.1], cv=GroupKFold(5), random_state=seed).fit(X, y, groups=group)
     assert np.isfinite(model.best_score_)
-
-
-def test_pairs_of_a_fold_are_made_once_for_all_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Duals of few rows do not depend on kernel, gamma and C."""
-    n_made, make = 0, _cv_problem.pair_problem
-
-    def count(*arguments: Any, **keywords: Any) -> Any:
-        nonlocal n_made
-        n_made += 1
-        return make(*arguments, **keywords)
-
-    monkeypatch.setattr(_cv_problem, "pair_problem", count)
-    X, y = load_iris(return_X_y=True)
-    search = DCSVMClassifierCV(search="early", cv=3, refit=False, relevance=False).fit(X, y)
-    assert len(np.unique(search.cv_results_["param_gamma"])) > 3
-    assert n_made == 3 * 3

@@ -58,12 +58,6 @@ def test_certificate_of_any_feasible_point(seed: int, n: int, has_intercept: boo
         assert found.intercept == pytest.approx((y - K @ beta)[free].mean())
 
 
-def test_bounds_of_the_signed_problem() -> None:
-    problem = svm_problem(np.array([1.0, -1.0, -1.0]), np.array([2.0, 3.0, 0.0]))
-    assert problem.lo.tolist() == [0.0, -3.0, 0.0]
-    assert problem.hi.tolist() == [2.0, 0.0, 0.0]
-
-
 @pytest.mark.parametrize("diagonal", [[1.0, 1e-30, 0.0], [4.0, -1.0, 1.0]])
 def test_scale_of_a_diagonal_with_nothing_on_it(diagonal: list[float]) -> None:
     terms = make_terms(svm_problem(np.ones(3), np.ones(3)), np.array(diagonal))

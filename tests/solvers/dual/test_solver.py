@@ -270,29 +270,6 @@ def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:
     assert result.converged
 
 
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_an_indefinite_kernel_ends(has_intercept: bool) -> None:
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(40, 40))
-    K = noise + noise.T + 2 * np.eye(40)
-    y = rng.choice([-1.0, 1.0], size=40)
-    with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
-        rows = KernelOperator(Precomputed(), make_samples(K, "entries"), team)
-        solver = DualSolver(
-            rows,
-            svm_problem(y, np.ones(40), has_intercept=has_intercept),
-            Limits(1e-3),
-            active_bytes=PLENTY,
-            progress=progress,
-        )
-        result = solver.solve(np.zeros(40))
-    assert progress.stopped_by is None
-    assert (np.abs(result.beta) <= 1).all()
-    assert (result.beta * y >= 0).all()
-    value = 0.5 * result.beta @ K @ result.beta - y @ result.beta
-    assert value < 0
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept: bool) -> None:

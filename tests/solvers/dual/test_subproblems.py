@@ -15,7 +15,7 @@ from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import subproblems
 from widemargin.solvers.dual.certificate import Limits
-from widemargin.solvers.dual.problem import PairProblems, pair_problem, svm_problem
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.dual.subproblems import (
     Subproblem,
     join_subproblems,
@@ -157,35 +157,6 @@ def test_lying_arguments_are_refused() -> None:
             dual.Subproblems64(K, rows, np.array(wrong, np.int64), terms, beta, f, False)
     with pytest.raises(TypeError):
         dual.Subproblems64(K.astype(np.float32), rows, starts, terms, beta, f, False)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_joined_pairs_are_those_of_each_pair(has_intercept: bool) -> None:
-    rng = np.random.default_rng(0)
-    classes, upper = rng.permutation(np.repeat(np.arange(5), [3, 1, 4, 2, 3])), rng.random(13)
-    pairs = PairProblems(classes, upper, has_intercept=has_intercept)
-    chosen = np.array([7, 0, 3, 9])
-    rows, starts, joined = pairs.join(chosen)
-    for p, (first, second) in enumerate([(2, 3), (0, 1), (0, 4), (3, 4)]):
-        own_rows, own = pair_problem(classes, upper, first, second, has_intercept=has_intercept)
-        part = slice(starts[p], starts[p + 1])
-        np.testing.assert_array_equal(rows[part], own_rows)
-        for vector, of_pair in zip(joined.take(part)[:3], own[:3], strict=True):
-            np.testing.assert_array_equal(vector, of_pair)
-        assert len(own_rows) == pairs.sizes[chosen[p]]
-    assert joined.has_intercept == has_intercept
-
-
-def test_results_followed_by_later_ones() -> None:
-    K = make_matrix(60)
-    first = solve(K, make_parts(60, [30, 20, 10]), max_iter=0)
-    later = solve(K, make_parts(60, [30, 20, 10])).take(np.array([2, 0]))
-    joined = first.followed_by(np.array([2, 0]), later, np.array([True, False]))
-    np.testing.assert_array_equal(joined[2].beta, later[0].beta)
-    np.testing.assert_array_equal(joined[0].beta, first[0].beta)
-    assert joined.converged.tolist() == [False, False, True]
-    assert [result.n_iter for result in joined] == [later[1].n_iter, 0, later[0].n_iter]
-    assert [len(result.history) for result in joined] == [2, 1, 2]
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
