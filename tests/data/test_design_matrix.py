@@ -154,8 +154,9 @@ def test_some_rows_in_fortran_order_without_a_copy_of_all() -> None:
     assert peak < X.nbytes // 10
 
 
-def test_sums_for_several_threads_at_once(data: np.ndarray) -> None:
-    rows = make_design_matrix(data, ThreadTeam(1))
+@pytest.mark.parametrize("kind", ["C", "int32"])
+def test_sums_for_several_threads_at_once(data: np.ndarray, kind: str) -> None:
+    rows = make_design_matrix(kinds(data)[kind], ThreadTeam(1))
     coefs = [np.random.default_rng(k).normal(size=(1, 700)) for k in range(40)]
     alone = [rows.rmatvec(coef) for coef in coefs]
     with ThreadTeam(4) as team:

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from skops.io import dump
 
+from every_estimator import answer
 from widemargin import (
     BSGDClassifier,
     DCPredClassifier,
@@ -253,14 +254,12 @@ def test_a_parameter_set_after_the_fit_is_not_that_of_the_machine(machine: Any) 
 def test_no_parameter_changes_a_fitted_machine_or_keeps_it_from_loading(name: str) -> None:
     sound = model(name)
     rows = X @ X.T if "matrix" in name or name == "precomputed" else X
-    method = "decision_function" if hasattr(sound, "decision_function") else "predict"
-    method = method if hasattr(sound, method) else "transform"
-    expected = getattr(sound, method)(rows)
+    expected = answer(sound, rows)
     for parameter in sound.get_params().keys() - {"n_jobs", "memory_budget", "decision_function_shape"}:
         for value in (-1.0, "precomputed"):
             machine = copy.copy(sound).set_params(**{parameter: value})
             for other in (machine, pickle.loads(pickle.dumps(machine))):
-                np.testing.assert_array_equal(getattr(other, method)(rows), expected, err_msg=f"{parameter}={value}")
+                np.testing.assert_array_equal(answer(other, rows), expected, err_msg=f"{parameter}={value}")
                 assert other.get_params()[parameter] == value
 
 
@@ -330,8 +329,7 @@ def test_deep_copies_and_integers_of_another_c_type(name: str) -> None:
     moved = type(machine).__new__(type(machine))
     moved.__setstate__(state)
     for other in (copy.deepcopy(machine), moved):
-        method = "predict" if hasattr(machine, "predict") else "transform"
-        np.testing.assert_array_equal(getattr(other, method)(rows), getattr(machine, method)(rows))
+        np.testing.assert_array_equal(answer(other, rows), answer(machine, rows))
 
 
 def test_estimators_without_a_fit_load_whatever_their_parameters() -> None:

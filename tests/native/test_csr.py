@@ -269,23 +269,6 @@ def test_results_are_the_same_on_any_number_of_threads(k: int, shape: Any) -> No
     np.testing.assert_allclose(found[0][1], coef @ X.astype(float), atol=1e-9)
 
 
-def test_several_threads_share_a_matrix() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    X = make_csr(many_rows(2000, 300, 0.2))
-    coefs = [weights(np.random.default_rng(i), 1 + i % 9, 2000) for i in range(40)]
-
-    def total(coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.empty((len(coef), 300))
-        csr.rmatvec(ONE, X, coef, None, out)
-        return out
-
-    alone = [total(coef) for coef in coefs]
-    with ThreadPoolExecutor(4) as pool:
-        for one, other in zip(alone, pool.map(total, coefs), strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
 def test_indptr_beyond_32_bits(tmp_path: Path) -> None:
     """Row starts of 2^31 and more, as in the middle of a huge array: of files that are holes but for a page."""
     far = 2**31 + 5
