@@ -35,13 +35,6 @@ def test_a_classifier_learns(pseudo: str | None, least: float) -> None:
     assert model.leaves_["n_rows"].sum() == 600
 
 
-def test_more_classes() -> None:
-    model = DCPredClassifier(C=100, gamma=0.3, prediction_cost=300, n_clusters=2, random_state=0)
-    model.fit(X[:600], FOUR[:600])
-    assert model.decision_function(X).shape == (900, 4)
-    assert model.score(X[600:], FOUR[600:]) > 0.75
-
-
 @pytest.mark.slow
 def test_several_targets() -> None:
     targets = np.column_stack([WAVE, X[:, 0], -WAVE])
@@ -147,11 +140,6 @@ def test_weights_act_as_repetitions_do() -> None:
         by_weight = model.fit(X[:200], y[:200], sample_weight=weights)
         values = by_weight._decision_values(X)
         np.testing.assert_allclose(model.fit(X[repeated], y[repeated])._decision_values(X), values, atol=1e-3)
-
-
-def test_class_weights_move_the_border() -> None:
-    fit = DCPredClassifier(C=0.1, gamma=0.5, class_weight={"up": 20.0}, random_state=0).fit
-    assert np.mean(fit(X, BINARY).predict(X) == "up") > np.mean(BINARY == "up") + 0.05
 
 
 def test_leaves_of_one_class_and_of_constant_targets() -> None:

@@ -125,16 +125,6 @@ def test_sparse_rows_and_threads_give_the_same(kernel, pseudo, dtype, digits) ->
     np.testing.assert_allclose(sparse @ sparse.T, Z @ Z.T, atol=tol)
 
 
-def test_distance_of_a_sparse_row_to_its_equal_is_not_negative(digits) -> None:
-    """Sums over non-zeros alone may leave a little less than nothing, which has no root."""
-    X = digits[:200].astype(np.float32)
-    options = {"landmarks": "uniform", "pseudo": "triangle", "n_pseudo_landmarks": 20, "random_state": 0}
-    model = LandmarkNystroem(20, **options).fit(X)
-    with np.errstate(invalid="raise"):
-        Z = model.transform(sp.csr_array(model.landmarks_))
-    np.testing.assert_allclose(Z, model.transform(model.landmarks_), atol=1e-2)
-
-
 def test_small_memory_means_fewer_rows(digits) -> None:
     model = LandmarkNystroem(10, n_sample=1000, memory_budget="1MB", random_state=0)
     assert len(model._sample(digits, 10, np.random.default_rng(0))) < 300

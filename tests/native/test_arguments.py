@@ -151,6 +151,23 @@ def smooth_passes() -> dict[str, dict[str, Any]]:
     }
 
 
+def of_both_precisions(dtype: type, bits: str) -> dict[str, Any]:
+    """Good arguments of the classes of `dual` that end in "32" or "64", and of their methods."""
+    make_rows, make_problems = (getattr(dual, name + bits) for name in ("EntryRows", "Subproblems"))
+    entries = {"X": rows(dtype=dtype), "squares": np.ones(N), "gamma": 1.0}
+    problems = make_problems(**subproblems(dtype), has_intercept=bits == "32")
+    solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
+    return {
+        f"dual.Tile{bits}": {"size": 4},
+        f"dual.EntryRows{bits}": entries,
+        f"dual.EntryRows{bits}.fill": (make_rows(*entries.values(), 1.0, 1e6), {"team": ALONE}),
+        f"dual.EntryRows{bits}.__len__": (make_rows(*entries.values()), {}),
+        f"dual.Subproblems{bits}": subproblems(dtype) | {"has_intercept": bits == "64"},
+        f"dual.Subproblems{bits}.solve": (problems, solve),
+        f"dual.Subproblems{bits}.compute_decision_values": (problems, {}),
+    }
+
+
 def calls() -> dict[str, Any]:
     """Good arguments of every bound function, by name; beside the object of a method; a list of several calls."""
     intercept = {"intercept": 0.1, "signed_weights": vector()}
@@ -160,7 +177,6 @@ def calls() -> dict[str, Any]:
     leaves = {"rows": np.arange(N), "out": np.empty(N, np.int32)}
     state = {"beta": np.zeros(N), "f": np.zeros(N), "has_intercept": False}
     on_matrix = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
-    solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
     search = {"candidates": np.ones(2), "coef": np.ones((2, 16)), "log_kappa": np.full((2, 16), -1.0, np.float32)}
     found = {"sizes": np.array([16, 3]), "grids": merge_grids(), "rule": "gss", "partners": some(2, 2)}
     values = nystroem.Landmarks(**landmarks())
@@ -203,8 +219,6 @@ def calls() -> dict[str, Any]:
         "dual.SeparableTerms": {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)},
         "dual.SeparableTerms.__len__": (terms(), {}),
         "dual.WorkingSet": {"size": 4, "n_rows": N},
-        "dual.Tile32": {"size": 4},
-        "dual.Tile64": {"size": 4},
         "dual.kkt_violation": {"terms": terms(), **state, "out": np.empty(N)},
         "dual.solve_working_sets": {**on_matrix, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
         "dual.solve_from_rows": [
@@ -215,24 +229,8 @@ def calls() -> dict[str, Any]:
                 (dual.EntryRows64(rows(), np.ones(N), 1.0), dual.Tile64(4)),
             )
         ],
-        "dual.EntryRows32": {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0},
-        "dual.EntryRows64": {"X": rows(), "squares": np.ones(N), "gamma": 1.0},
-        "dual.EntryRows32.fill": (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0, 1.0, 1e6), {"team": ALONE}),
-        "dual.EntryRows64.fill": (dual.EntryRows64(rows(), np.ones(N), 1.0, 1.0, 1e6), {"team": ALONE}),
-        "dual.EntryRows32.__len__": (dual.EntryRows32(rows(dtype=np.float32), np.ones(N), 1.0), {}),
-        "dual.EntryRows64.__len__": (dual.EntryRows64(rows(), np.ones(N), 1.0), {}),
-        "dual.Subproblems32": subproblems(np.float32) | {"has_intercept": False},
-        "dual.Subproblems64": subproblems(np.float64) | {"has_intercept": True},
-        "dual.Subproblems32.solve": (dual.Subproblems32(**subproblems(np.float32), has_intercept=True), solve),
-        "dual.Subproblems64.solve": (dual.Subproblems64(**subproblems(np.float64), has_intercept=False), solve),
-        "dual.Subproblems32.compute_decision_values": (
-            dual.Subproblems32(**subproblems(np.float32), has_intercept=True),
-            {},
-        ),
-        "dual.Subproblems64.compute_decision_values": (
-            dual.Subproblems64(**subproblems(np.float64), has_intercept=False),
-            {},
-        ),
+        **of_both_precisions(np.float32, "32"),
+        **of_both_precisions(np.float64, "64"),
         "csr.CSRMatrix": {"data": np.ones(N), **indices, "n_columns": D},
         "csr.CSRMatrix.rows": (sparse(), {"first": 2, "end": 5}),
         "csr.CSRMatrix.__len__": (sparse(), {}),

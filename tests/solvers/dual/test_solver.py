@@ -65,15 +65,13 @@ def make_solver(
     tol: float = 1e-3,
     active_bytes: int = PLENTY,
     max_iter: int = -1,
+    rows: KernelOperator | None = None,
+    **more: Any,
 ) -> DualSolver:
-    rows = KernelOperator(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), team)
-    return DualSolver(
-        rows,
-        svm_problem(problem.y, problem.upper, has_intercept=has_intercept),
-        Limits(tol, max_iter=max_iter),
-        active_bytes=active_bytes,
-        progress=progress,
-    )
+    rows = rows or KernelOperator(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), team)
+    dual_problem = svm_problem(problem.y, problem.upper, has_intercept=has_intercept)
+    limits = Limits(tol, max_iter=max_iter)
+    return DualSolver(rows, dual_problem, limits, active_bytes=active_bytes, progress=progress, **more)
 
 
 def solve(
@@ -281,9 +279,8 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
     problem = make_problem(40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
         rows = KernelOperator(CallableKernel(broken), make_samples(problem.X), team)
-        dual_problem = svm_problem(problem.y, problem.upper, has_intercept=has_intercept)
         with pytest.raises(ValueError, match="kernel"):
-            DualSolver(rows, dual_problem, Limits(1e-3), active_bytes=PLENTY, progress=progress).solve(np.zeros(40))
+            make_solver(problem, team, progress, has_intercept=has_intercept, rows=rows).solve(np.zeros(40))
 
 
 @pytest.mark.usefixtures("tiny_tiles")
@@ -312,14 +309,7 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
     coarse = problem.K + 1e-4 * (noise + noise.T) / np.sqrt(2)
     with ThreadTeam(1) as team, Progress() as progress:
         rows = KernelOperator(Precomputed(), GramSamples(coarse, np.arange(200)), team)
-        solver = DualSolver(
-            rows,
-            svm_problem(problem.y, problem.upper, has_intercept=has_intercept),
-            Limits(1e-3),
-            active_bytes=PLENTY,
-            progress=progress,
-            entry_error=1e-4,
-        )
+        solver = make_solver(problem, team, progress, has_intercept=has_intercept, rows=rows, entry_error=1e-4)
         rough = solver.solve(np.zeros(200))
         rough_error = solver.decision_error(rough.beta)
         assert rough_error > 0.25e-3
