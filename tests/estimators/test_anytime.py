@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
+from caught_warnings import warnings_of
 from naive import dual, machines
 from widemargin import BSGDClassifier, DCSVMClassifier
 
@@ -28,12 +29,8 @@ def digits() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 def fit_stopped(model: DCSVMClassifier, X: Any, y: Any) -> str:
     """Fit, insist on exactly one ConvergenceWarning, and return its words."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, y)
-    mine = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-    assert len(mine) == 1
-    return str(mine[0].message)
+    (message,) = warnings_of(ConvergenceWarning, model.fit, X, y)
+    return message
 
 
 def assert_states_violation_and_gap(message: str) -> None:

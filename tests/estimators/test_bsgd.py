@@ -90,19 +90,13 @@ def test_weights_count_as_repetitions_on_average(binary: Data) -> None:
     """Means over seeds: weight 2 has the effect of two copies of a row, weight 0 that of none."""
     X, y = binary
     repeats = np.where(np.arange(len(y)) % 3 == 0, 2, np.arange(len(y)) % 3 - 1)
-    seeds = range(12)
-    options = {"budget": 150, "n_epochs": 60, "lam": 1 / repeats.sum()}
-    options_weighted = options | {"lam": 1 / (np.count_nonzero(repeats) * repeats[repeats > 0].mean())}
-    mean_weight = repeats[repeats > 0].mean()
-    weighted = [
-        machine(**options_weighted | {"random_state": s})
-        .fit(X, y, sample_weight=repeats / mean_weight)
-        .decision_function(X)
-        for s in seeds
-    ]
-    rows = np.repeat(np.arange(len(y)), repeats)
-    repeated = [machine(**options | {"random_state": s}).fit(X[rows], y[rows]).decision_function(X) for s in seeds]
-    plain = [machine(**options | {"random_state": s}).fit(X, y).decision_function(X) for s in seeds]
+    rows, mean_weight = np.repeat(np.arange(len(y)), repeats), repeats[repeats > 0].mean()
+
+    def values(*data: Any) -> list[Any]:
+        how = {"budget": 150, "n_epochs": 60, "lam": 1 / repeats.sum()}
+        return [machine(**how, random_state=s).fit(*data).decision_function(X) for s in range(12)]
+
+    weighted, repeated, plain = values(X, y, repeats / mean_weight), values(X[rows], y[rows]), values(X, y)
     spread = np.std(weighted, axis=0).mean() + np.std(repeated, axis=0).mean()
     assert np.abs(np.mean(weighted, axis=0) - np.mean(repeated, axis=0)).mean() < spread
     assert np.abs(np.mean(plain, axis=0) - np.mean(repeated, axis=0)).mean() > spread

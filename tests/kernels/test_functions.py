@@ -118,20 +118,6 @@ def test_a_callable_gets_the_users_own_rows(is_sparse: bool) -> None:
     assert all(sp.issparse(A) == is_sparse for A in seen)
 
 
-def test_the_diagonal_of_a_callable_takes_a_call_for_several_rows() -> None:
-    sizes: list[int] = []
-
-    def product(A: Any, B: Any) -> NDArray[np.floating]:
-        sizes.append(len(A))
-        return np.asarray(A @ B.T)
-
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    kernel = make_kernel(product)
-    np.testing.assert_allclose(kernel.diagonal(make_samples(X)), (X * X).sum(axis=1))
-    assert sizes == [16, 16, 8]
-    assert kernel.diagonal(make_samples(X[:0])).shape == (0,)
-
-
 def test_a_callable_of_the_wrong_shape_is_named() -> None:
     samples = make_samples(np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"kernel: the callable returned shape \(2, 2\) .* \(3, 3\)"):

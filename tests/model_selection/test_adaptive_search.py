@@ -97,25 +97,6 @@ def test_none_is_a_fixed_seed_and_a_seed_is_a_search(many: Data) -> None:
     np.testing.assert_allclose(first.best_score_, other.best_score_, atol=0.03)
 
 
-def test_copies_with_scaled_columns_are_as_many_as_memory_has_room_for(
-    wide: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept: list[int] = []
-    make = AdaptiveSearch._scaled_samples
-
-    def count(self: AdaptiveSearch, *args: Any) -> Any:
-        samples = make(self, *args)
-        kept.append(len(self._samples))
-        return samples
-
-    monkeypatch.setattr(AdaptiveSearch, "_scaled_samples", count)
-    search = DCSVMClassifierCV(kernels="rbf", Cs=[1.0, 10.0], gammas=[0.01, 0.03], cv=2, search="early", refit=False)
-    for budget, most in ("1GB", 3), ("400kB", 1):  # of the columns as they are, and of each fold
-        kept.clear()
-        search.set_params(memory_budget=budget).fit(wide[0][:300], wide[1][:300])
-        assert max(kept) == most
-
-
 # ------------------------------------------------------------------------------------------------- what may be tried
 
 

@@ -1,4 +1,4 @@
-"""Compiled threads: several fits at once, and interrupts at any moment.
+"""Compiled threads: passes that are stopped, and interrupts at any moment.
 
 Forks, refused threads and the end of an interpreter are in `tests/project/test_reliability.py`.
 """
@@ -6,28 +6,12 @@ Forks, refused threads and the end of an interpreter are in `tests/project/test_
 import subprocess
 import sys
 import textwrap
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
 from widemargin._native import Stopped, Team, dense
-
-MACHINES: list[Any] = [
-    DCSVMClassifier(C=10.0, n_levels=0, random_state=0, n_jobs=2),
-    OCASClassifier(C=0.1, n_jobs=2),
-    BSGDClassifier(budget=30, n_epochs=2, random_state=0),
-    DCPredClassifier(random_state=0, n_jobs=2),
-]
-
-
-def rows(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 6)).astype(np.float32)
-    return X, (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0).astype(int)
 
 
 def run(script: str, *arguments: str) -> str:
@@ -36,21 +20,6 @@ def run(script: str, *arguments: str) -> str:
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
-
-
-@pytest.mark.slow
-def test_fits_in_four_threads_at_once() -> None:
-    X, y = rows()
-    alone = [machine.fit(X, y).decision_function(X) for machine in MACHINES]
-
-    def fit(k: int) -> np.ndarray:
-        machine = MACHINES[k % len(MACHINES)]
-        values: np.ndarray = type(machine)(**machine.get_params()).fit(X, y).decision_function(X)
-        return values
-
-    with ThreadPoolExecutor(4) as pool:
-        for k, values in enumerate(pool.map(fit, range(12))):
-            np.testing.assert_array_equal(values, alone[k % len(MACHINES)])
 
 
 def test_a_stopped_team_leaves_a_pass_and_can_be_used_again() -> None:

@@ -274,18 +274,6 @@ def test_merging_needs_the_gaussian_kernel() -> None:
         make_machine(settings_for(make_kernel("linear")), np.zeros((1, 2), np.float32))
 
 
-def test_arrays_are_aligned_to_cache_lines() -> None:
-    """Of new machines and of those from a state: vectors across two cache lines cost a tenth of the speed."""
-    X, signed_weights = data(40)
-    settings = settings_for(make_kernel("rbf", gamma=0.4), budget=37)
-    first = run(settings, X, signed_weights)
-    for machine in (first, make_machine(settings, X, first.state())):
-        assert isinstance(machine, MergingMachine)
-        for array in (machine.arrays.points, machine.arrays.slots):
-            assert array.ctypes.data % 64 == 0
-            assert array.strides[0] % 64 == 0
-
-
 @pytest.mark.parametrize("width", [np.int32, np.int64])
 def test_sparse_chunks_after_dense_ones(width: Any) -> None:
     """Dense rows are shifted by the first one: later sparse rows must be, too."""
