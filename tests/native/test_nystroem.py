@@ -223,13 +223,6 @@ def test_denormals_are_not_flushed_afterwards() -> None:
     assert (np.full(16, 1e-40, np.float32) * np.float32(0.5)).all()
 
 
-@pytest.mark.parametrize("value", [np.nan, -np.inf])
-@pytest.mark.parametrize("form", ["dense", "CSR"])
-def test_rows_that_are_not_finite_are_harmless(value: float, form: str) -> None:
-    machine = build(some_machine(2, 5, 3, 4, np.float32, products=True, slopes=True))
-    machine.decision_values(Team(1), FORMS[form](np.full((30, 4), value, np.float32)), np.empty((30, 2)))
-
-
 @pytest.mark.parametrize(
     ("node", "place", "child"), [(0, 0, 0), (1, 0, 1), (2, 1, 0), (2, 0, 3), (0, 2, 2**31 - 1), (2, 0, 2)]
 )
