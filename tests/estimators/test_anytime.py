@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from caught_warnings import warnings_of
 from naive import dual, machines
-from widemargin import BSGDClassifier, DCSVMClassifier
+from widemargin import DCSVMClassifier
 
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
@@ -66,13 +66,6 @@ def test_the_warning_points_at_the_users_line(digits: Any) -> None:
     with pytest.warns(ConvergenceWarning) as caught:
         DCSVMClassifier(max_iter=1).fit(*digits)
     assert [w.filename for w in caught] == [__file__]
-
-
-def test_a_warning_of_the_data_points_at_the_users_line(digits: Any) -> None:
-    X, y = digits
-    with pytest.warns(UserWarning, match="mean is .* times as far from 0") as caught:
-        BSGDClassifier(n_epochs=1).fit(X.astype(np.float64) + 1e9, y)
-    assert caught[0].filename == __file__
 
 
 def test_gap_in_the_warning_is_the_attribute(digits: Any) -> None:

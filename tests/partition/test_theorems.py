@@ -143,26 +143,3 @@ def test_theorem_2_points_are_no_support_vectors() -> None:
         not_trivial += int(outside.any() and np.abs(part - whole).max() > 1e-9)
     assert claimed >= 10  # the claim is about something
     assert not_trivial >= 2
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
-    """What Theorem 2 is used for: points of largest gradient in their clusters."""
-    X, y, _ = problem(200, seed)
-    y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    upper, kernel = np.full(200, 10.0), RBF(0.5)
-    samples = make_samples(X, kernel.sample_form)
-    labels = divide(
-        KernelOperator(kernel, samples, ThreadTeam(1)), ClusteringSettings(4), np.random.default_rng(0)
-    ).labels
-    glued = glue(kernel, X, y, upper, labels).result
-    with Progress() as progress:
-        best = train_machine(
-            KernelProblem(kernel, samples, svm_problem(y, upper)),
-            DCSVMSettings(n_jobs=1),
-            progress,
-            np.random.default_rng(0),
-        ).result
-    gradient = np.where(glued.beta == 0, y * glued.decision - 1.0, -np.inf)
-    surest = np.argsort(-gradient)[:20]
-    assert not best.beta[surest].any()
