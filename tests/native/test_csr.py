@@ -211,13 +211,6 @@ def test_the_nonzeros_of_a_dense_array(seed: int, n: int, d: int, dtype: type) -
     np.testing.assert_array_equal(indices, expected.indices)
 
 
-def test_nonzeros_that_do_not_fit_are_refused() -> None:
-    X = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
-    for n in (0, 1, 2, 4, 9):
-        with pytest.raises(ValueError, match="as many entries as X has non-zeros"):
-            csr.copy_nonzeros(X, np.empty(n), np.empty(n, np.int32))
-
-
 # --------------------------------------------------------------------------------- the passes of a linear machine
 
 
