@@ -159,6 +159,10 @@ DAMAGES = [
     ("compressed", ("_trees", 0, "children"), entry(9), "trees? of Nystroem machines do not fit|has the child 9"),
     ("compressed", ("_gamma",), None, "_gamma must be a finite number, got None"),
     ("compressed", ("report_",), None, "report_ must be a CompressionReport, got None"),
+    ("search", ("best_estimator_",), None, "must be of class OCASClassifier, fitted on 5 features, got NoneType"),
+    ("search", ("best_estimator_",), OCASClassifier(), "must be of class OCASClassifier, fitted on 5 features"),
+    ("search", ("n_features_in_",), 4, "best_estimator_ must be of class OCASClassifier, fitted on 4 features"),
+    ("search", ("best_estimator_", "coef_"), short, r"coef_ must be an array of float64 of shape \(1, 5\)"),
 ]
 
 
@@ -203,20 +207,6 @@ def test_arrays_without_entries_ask_for_no_memory() -> None:
     for name, change in (("tree", no_nodes), ("tree", no_leaves), ("landmarks", no_rank), ("clusters", many_clusters)):
         with pytest.raises(ValueError, match="must (be an array of .* shape|have entries)"):
             from_file(name, change)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        (("best_estimator_",), None, "must be of class OCASClassifier, fitted on 5 features, got NoneType"),
-        (("best_estimator_",), OCASClassifier(), "must be of class OCASClassifier, fitted on 5 features"),
-        (("n_features_in_",), 4, "best_estimator_ must be of class OCASClassifier, fitted on 4 features"),
-        (("best_estimator_", "coef_"), short, r"coef_ must be an array of float64 of shape \(1, 5\)"),
-    ],
-)
-def test_damage_of_a_search_is_named(path: tuple[Any, ...], value: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        from_file("search", place(*path, value=value))
 
 
 def test_a_search_without_a_machine_loads() -> None:
