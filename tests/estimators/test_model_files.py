@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from skops.io import dump
 
-from every_estimator import answer
 from widemargin import (
     BSGDClassifier,
     DCPredClassifier,
@@ -61,6 +60,12 @@ MODELS: dict[str, Callable[[], Any]] = {
 @cache
 def model(name: str) -> Any:
     return MODELS[name]()
+
+
+def answer(model: Any, rows: Any) -> Any:
+    """As every_estimator's, but of predictions before coordinates, which a matrix need not allow."""
+    method = next(name for name in ("decision_function", "predict", "transform") if hasattr(model, name))
+    return getattr(model, method)(rows)
 
 
 def from_file(name: str, change: Callable[[dict[str, Any]], Any]) -> Any:
