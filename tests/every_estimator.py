@@ -48,3 +48,9 @@ SEARCHES: list[Any] = [
 def name_of(estimator: Any) -> str:
     """The name of its class, for the ids of tests."""
     return type(estimator).__name__
+
+
+def answer(model: Any, rows: Any) -> Any:
+    """Decision values of a fitted estimator, or its coordinates, or else its predictions."""
+    method = next(name for name in ("decision_function", "transform", "predict") if hasattr(model, name))
+    return getattr(model, method)(rows)

@@ -6,8 +6,10 @@ import pytest
 
 
 def run_onnx(graph: Any, X: Any) -> dict[str, Any]:
+    """Outputs by name, for the rows X, or for inputs by name."""
     onnxruntime = pytest.importorskip("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return dict(zip((o.name for o in session.get_outputs()), session.run(None, {"X": X}), strict=True))
+    inputs = X if isinstance(X, dict) else {"X": X}
+    return dict(zip((o.name for o in session.get_outputs()), session.run(None, inputs), strict=True))

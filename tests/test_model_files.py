@@ -65,6 +65,9 @@ MODELS: dict[str, Any] = {
     "logistic": OCASClassifier(loss="logistic"),
     "budgeted": BSGDClassifier(random_state=0),
     "novelty": DCOneClassSVM(),
+    "exact regression": DCSVMRegressor(),
+    "tree regression": DCPredRegressor(random_state=0),
+    "linear regression": OCASRegressor(),
     "search": DCSVMClassifierCV(Cs=2, gammas=2, cv=2),
     "pipeline": make_pipeline(StandardScaler(), RelevanceScaler(), DCSVMClassifier()),
     "landmarks": make_pipeline(LandmarkNystroem(10), OCASClassifier()),
@@ -77,20 +80,13 @@ MODELS: dict[str, Any] = {
 @pytest.mark.parametrize("name", MODELS)
 def test_predictions_survive(name: str, tmp_path: Path) -> None:
     X, y = rows()
-    model = MODELS[name].fit(X, y)
+    model = MODELS[name].fit(X, X[:, 0] if "regression" in name else y)
     widemargin.save(model, tmp_path / "m.skops")
     again = widemargin.load(str(tmp_path / "m.skops"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     for method in ("decision_function", "predict_proba"):
         if hasattr(model, method):
             np.testing.assert_array_equal(getattr(again, method)(X), getattr(model, method)(X))
-
-
-@pytest.mark.parametrize("machine", [DCSVMRegressor(), DCPredRegressor(random_state=0), OCASRegressor()])
-def test_regressors_survive(machine: Any, tmp_path: Path) -> None:
-    X, _ = rows()
-    widemargin.save(machine.fit(X, X[:, 0]), tmp_path / "m")
-    np.testing.assert_array_equal(widemargin.load(tmp_path / "m").predict(X), machine.predict(X))
 
 
 @pytest.mark.slow

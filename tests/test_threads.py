@@ -80,12 +80,6 @@ def test_results_come_in_order(n_jobs: int) -> None:
         assert team.map(late, []) == []
 
 
-def test_all_threads_work_at_once() -> None:
-    meeting = threading.Barrier(3, timeout=10)  # nobody passes unless three are there together
-    with ThreadTeam(3) as team:
-        assert sorted(team.map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
-
-
 def helpers() -> set[int]:
     meeting = threading.Barrier(2, timeout=10)
 
@@ -111,7 +105,7 @@ def test_a_helper_that_sleeps_wakes_up() -> None:
 def exits_in_helpers(n: int) -> list[Callable[[], None]]:
     """Tasks for n threads at once: all but the caller's leave."""
     main = threading.get_ident()
-    meeting = threading.Barrier(n, timeout=10)
+    meeting = threading.Barrier(n, timeout=10)  # nobody passes unless all are there together
 
     def leave() -> None:
         meeting.wait()

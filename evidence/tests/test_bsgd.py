@@ -1,14 +1,15 @@
 """What the BSGD experiments compute themselves is right. The figures are theirs to measure."""
 
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from evidence._bsgd import full_square, runs, tables
+from measuring.problems import load_problem
+
 
 def test_the_full_square_is_ours_mirrored():
-    tables, full_square = (import_module(f"evidence._bsgd.{name}") for name in ("tables", "full_square"))
     m, kappa = np.array([0.3, 0.7, 0.9]), np.array([0.4, 0.4, 0.6])
     h, wd = full_square.merge(m, kappa)
     assert h[0] == pytest.approx(1 - h[1])
@@ -19,7 +20,6 @@ def test_the_full_square_is_ours_mirrored():
 
 
 def test_a_merger_contains_its_search():
-    runs = import_module("evidence._bsgd.runs")
     problem = runs.load("patches", 3000)
     run = runs.train(problem, 30, ["lookup-wd"], 2, 0)["lookup-wd"]
     state = runs._with_one_candidate(run.sgd, 1.0)
@@ -30,7 +30,6 @@ def test_a_merger_contains_its_search():
 
 
 def test_mergers_are_averaged_over_the_rows_within_the_margin():
-    runs = import_module("evidence._bsgd.runs")
     values = np.array([[2.0], [0.0], [0.0], [-2.0]])
     sgd = SimpleNamespace(model=lambda: SimpleNamespace(decision_values=lambda X: values))
     problem = SimpleNamespace(X=None, y=np.array([1, 1, -1, 1]))
@@ -38,8 +37,7 @@ def test_mergers_are_averaged_over_the_rows_within_the_margin():
 
 
 def test_the_published_machine_of_bsgd_is_that_of_the_last_step():
-    runs = import_module("evidence._bsgd.runs")
-    problem = import_module("measuring.problems").load_problem("patches", n_rows=400)
+    problem = load_problem("patches", n_rows=400)
     rules = ("gss-paper", *runs.PUBLISHED[:2])
     settings = [runs.settings_of(problem, 20, rule) for rule in rules]
     assert [(s.merge, s.average) for s in settings] == [("gss-paper", True), ("gss-paper", False), ("lookup-wd", False)]
@@ -47,7 +45,6 @@ def test_the_published_machine_of_bsgd_is_that_of_the_last_step():
 
 def test_the_program_with_the_full_square_merges_as_ours_does():
     """On the same rows, nearly as often: its table orders near copies otherwise."""
-    runs, full_square = (import_module(f"evidence._bsgd.{name}") for name in ("runs", "full_square"))
     problem = runs.load("patches", 2000)
     rule = "lookup-wd" + runs.LAST_STEP
     ours = runs.train(problem, 50, [rule], 3, 0)[rule]
@@ -59,8 +56,7 @@ def test_the_program_with_the_full_square_merges_as_ours_does():
 
 def test_lemma_1_of_bsgd():
     """h jumps on {1/2} x [0, e^-2] and is continuous elsewhere; wd is continuous everywhere."""
-    merge, step = import_module("evidence._bsgd.full_square").merge, 1e-5
-    kappa = np.linspace(0.01, 0.99, 99)
+    merge, step, kappa = full_square.merge, 1e-5, np.linspace(0.01, 0.99, 99)
     (h_low, wd_low), (h_high, wd_high) = (merge(np.full(99, m), kappa) for m in (0.5 - step, 0.5 + step))
     jumps = np.abs(h_high - h_low) > 0.1
     assert np.array_equal(jumps, kappa < np.exp(-2))

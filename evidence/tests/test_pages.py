@@ -1,29 +1,27 @@
 """The tables of claims and of all tables and figures: from the results files, each of them named once."""
 
-from importlib import import_module
-
 import pytest
+
+from evidence import _claims as claims
+from evidence import _index, _tables
+from measuring import command, pages, report
 
 
 def test_evidence_names_every_results_file_once():
-    evidence, report = import_module("evidence._index"), import_module("measuring.report")
-    files = [item["results"] for item in evidence.items()]
-    experiments = import_module("measuring.command").find_experiments("evidence")
+    files, experiments = [item["results"] for item in _index.items()], command.find_experiments("evidence")
     assert len(files) == len(set(files))
-    for item in evidence.items():
+    for item in _index.items():
         assert item["results"] in experiments
         rows = report.results(item["results"])
         assert all("commit" in row and "machine_card" in row for row in rows)
 
 
 def test_every_table_of_the_papers_names_its_settings():
-    pages, tables = import_module("measuring.pages"), import_module("evidence._tables")
-    assert pages._settings().keys() == tables.TABLES.keys()
+    assert pages._settings().keys() == _tables.TABLES.keys()
 
 
 def test_every_claim_has_its_figures():
-    claims = import_module("evidence._claims")
-    known = import_module("measuring.command").find_experiments("evidence").keys() | {"scale", "dc_svm/sweep_totals"}
+    known = command.find_experiments("evidence").keys() | {"scale", "dc_svm/sweep_totals"}
     known |= {"dc_pred/figure1_gains", "dc_pred/figure3_verdicts", "ocas/reach", "ocas/reach_means"}
     known |= {"ocas/figure3_slopes", "ocas/authors"}
     for paper in claims.PAPERS:
@@ -34,7 +32,6 @@ def test_every_claim_has_its_figures():
 
 
 def test_a_claim_holds_by_a_figure_of_the_results(monkeypatch, tmp_path):
-    claims, report = import_module("evidence._claims"), import_module("measuring.report")
     report.write_csv(tmp_path / "a.csv", [{"set": "x", "times": 5.0, "commit": "abc"}])
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     item = {"claim": "fast", "where": "Table 1", "published": "9 times", "here": "{a times set=x .1f} times"}
@@ -46,15 +43,14 @@ def test_a_claim_holds_by_a_figure_of_the_results(monkeypatch, tmp_path):
 
 
 def test_what_is_missing_is_computed_for_each_set_and_competitor():
-    missing = import_module("evidence._index")._missing
     item = {"missing": "covtype, webspam; a, b", "who": "machine"}
     rows = [{"set": "covtype", "machine": "x"}, {"set": "usps", "machine": "x"}, {"set": "usps", "machine": "y"}]
-    assert missing(item, rows) == "webspam; covtype without y; a, b"
-    assert missing(item | {"who": ""}, rows) == "webspam; a, b"
+    assert _index._missing(item, rows) == "webspam; covtype without y; a, b"
+    assert _index._missing(item | {"who": ""}, rows) == "webspam; a, b"
 
 
 def test_figures_of_claims_come_from_the_results():
-    figure = import_module("evidence._claims").figure
+    figure = claims.figure
     rows = [{"set": "a", "machine": "our own", "s": 1.5}, {"set": "b", "machine": "our own", "s": 6.0}, {"set": "c"}]
     assert figure(rows, "s set=a .2f") == "1.50"
     assert figure(rows, 's machine="our own" gmean .0f') == "3"
@@ -66,7 +62,6 @@ def test_figures_of_claims_come_from_the_results():
 
 
 def test_a_claim_without_rows_is_not_measured(monkeypatch):
-    claims = import_module("evidence._claims")
     monkeypatch.setattr(claims, "rows_of", lambda name: [])
     item = claims.items("bsgd")[0]
     assert claims._line(item)[2:4] == ["– to – % of that of `gss-paper`", "**not measured**"]
@@ -74,7 +69,6 @@ def test_a_claim_without_rows_is_not_measured(monkeypatch):
 
 
 def test_claims_about_libsvm_are_judged_at_its_accuracy_and_by_form():
-    claims = import_module("evidence._claims")
     facts = {"set": "a", "tol": 1e-3, "options": ""}
     rows = [
         {**facts, "machine": "LIBSVM", "seconds": 100.0, "accuracy": 0.9},

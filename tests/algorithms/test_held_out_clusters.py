@@ -36,6 +36,12 @@ def make_rows() -> tuple[Vector, list[Indices]]:
     return X, [np.flatnonzero(centre == c) for c in range(3)]
 
 
+def noise() -> tuple[Vector, list[Indices], Classification]:
+    """Rows, their clusters, and two classes that do not follow from them, with an intercept."""
+    problem = Classification(np.random.default_rng(2).integers(0, 2, N), np.arange(2), True, None, "ovr", False)
+    return *make_rows(), problem
+
+
 def make_folds(n_train: int = N) -> list[Split]:
     """Three folds; with `n_train` fewer than two thirds of the rows they don't cover the rows."""
     order = np.random.default_rng(1).permutation(N)
@@ -141,9 +147,7 @@ def test_a_cluster_of_equal_targets_is_not_taken_for_one_class() -> None:
 
 
 def test_some_of_the_clusters_have_the_values_that_they_have_among_all() -> None:
-    X, clusters = make_rows()
-    y = np.random.default_rng(2).integers(0, 2, N)
-    problem = Classification(y, np.arange(2), True, None, "ovr", False)
+    X, clusters, problem = noise()
     everything = shared(problem, X, clusters, make_folds(), np.ones(N))
     for one, part in zip(everything, shared(problem, X, clusters, make_folds(), np.ones(N), chosen=[1]), strict=True):
         np.testing.assert_array_equal(part.rows, one.rows[np.isin(one.rows, clusters[1])])
@@ -152,9 +156,7 @@ def test_some_of_the_clusters_have_the_values_that_they_have_among_all() -> None
 
 @pytest.mark.slow
 def test_little_memory_gives_the_same_values() -> None:
-    X, clusters = make_rows()
-    y = np.random.default_rng(2).integers(0, 2, N)
-    problem = Classification(y, np.arange(2), True, None, "ovr", False)
+    X, clusters, problem = noise()
     ample, scarce = (shared(problem, X, clusters, make_folds(), np.ones(N), n_bytes=m) for m in (2**30, 0))
     for a, b in zip(ample, scarce, strict=True):
         np.testing.assert_allclose(a.values, b.values, atol=1e-5)
@@ -174,9 +176,7 @@ def test_no_time_leaves_what_is_not_solved_as_nan() -> None:
 @pytest.mark.parametrize("held_out", [0, 1])
 def test_a_fold_without_held_out_or_training_rows_in_a_cluster(held_out: int) -> None:
     """Groups that are the clusters: a cluster is held out as a whole, where values are 0, or not at all."""
-    X, clusters = make_rows()
-    y = np.random.default_rng(2).integers(0, 2, N)
-    problem = Classification(y, np.arange(2), True, None, "ovr", False)
+    X, clusters, problem = noise()
     split = np.concatenate(clusters[1:]), clusters[0]
     (found,) = shared(problem, X, clusters, [split], np.ones(N), chosen=[held_out])
     assert found.values.shape == (3, 0 if held_out else len(clusters[0]), 1)

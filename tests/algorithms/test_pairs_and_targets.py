@@ -92,22 +92,6 @@ def test_machines_of_a_group_are_those_of_each_pair_alone(sizes: list[int], monk
         assert ours.result.objective == pytest.approx(expected.result.objective, rel=1e-5)
 
 
-def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes: list[tuple[int, int]] = []
-    solve = pairs_and_targets.solve_on_full_matrix
-
-    def count(kernel: Any, samples: Any, parts: Any, *rest: Any) -> Any:
-        shapes.append((len(samples), len(parts)))
-        return solve(kernel, samples, parts, *rest)
-
-    monkeypatch.setattr(pairs_and_targets, "solve_on_full_matrix", count)
-    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
-    assert len(train_pairs([10] * 12)) == 66
-    assert sum(n_parts for _, n_parts in shapes) == 66
-    assert len(shapes) == 6  # three blocks of classes
-    assert max(n for n, _ in shapes) <= 100
-
-
 def train_pairs_of_unequal_work(monkeypatch: pytest.MonkeyPatch, share: float) -> TrainedMachines:
     """Machines of pairs that take (rows)^2 seconds each, in `share` of the time that all of them take."""
     clock, train_alone, sizes = 0.0, pairs_and_targets.train_machine, [300, 200, 40, 50, 60]

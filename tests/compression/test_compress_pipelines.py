@@ -1,7 +1,6 @@
 """What users compress: pipelines with tables of numbers and categories, and searches."""
 
 import pickle
-import warnings
 from importlib import import_module
 from typing import Any
 
@@ -48,26 +47,16 @@ def table_pipeline(last: Any, *, sparse: bool) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sparse", "with_rows"), [(False, True), (True, False)])
+@pytest.mark.filterwarnings("error", "ignore:only .* of the labels agree")  # names of features are those of the fit
+@pytest.mark.parametrize(("output", "with_rows"), [("pandas", True), ("default", True), ("sparse", False)])
 @pytest.mark.parametrize("last", [SVC(C=10), DCSVMClassifier(C=10)], ids=["SVC", "DCSVMClassifier"])
-def test_a_pipeline_with_categories(last: Any, sparse: bool, with_rows: bool) -> None:
+def test_a_pipeline_with_categories(last: Any, output: str, with_rows: bool) -> None:
     X, y = mixed_table()
-    slow = table_pipeline(last, sparse=sparse).fit(X, y)
+    slow = table_pipeline(last, sparse=output == "sparse")
+    slow = slow.set_output(transform="pandas" if output == "pandas" else "default").fit(X, y)
     fast = compress(slow, X if with_rows else None, random_state=0)
     assert np.mean(fast.predict(X) == slow.predict(X)) > (0.9 if with_rows else 0.8)
     assert fast[-1].report_.n_rows > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("output", ["pandas", "default"])
-def test_a_pipeline_whose_steps_give_frames(output: str) -> None:
-    X, y = mixed_table()
-    slow = table_pipeline(SVC(C=10), sparse=False).set_output(transform=output).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # names of features are those of the fit
-        warnings.filterwarnings("ignore", "only .* of the labels agree")
-        fast = compress(slow, X, random_state=0)
-        assert np.mean(fast.predict(X) == slow.predict(X)) > 0.9
 
 
 @pytest.mark.slow

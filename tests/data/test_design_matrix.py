@@ -1,6 +1,5 @@
 """Every kind of storage gives the same two products, whatever the number of threads."""
 
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from peak_memory import peak_of
 from widemargin._threads import ThreadTeam
 from widemargin.data import (
     LocalMatrix,
@@ -67,11 +67,7 @@ def test_no_rows() -> None:
 
 def test_sums_of_few_wide_rows_take_one_block() -> None:
     rows = make_design_matrix(np.ones((100, 50_000), np.float32), ThreadTeam(1))
-    tracemalloc.start()
-    rows.rmatvec(np.ones((5, 100)))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak <= 3 * 5 * 50_000 * 8
+    assert peak_of(rows.rmatvec, np.ones((5, 100)))[1] <= 3 * 5 * 50_000 * 8
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
@@ -153,16 +149,14 @@ def test_products_of_a_memory_map(k: int, tmp_path: Path) -> None:
 def test_some_rows_in_fortran_order_without_a_copy_of_all() -> None:
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(20_000, 50)))
     rows, chosen = make_design_matrix(X, ThreadTeam(1)), np.arange(0, 20_000, 100)
-    tracemalloc.start()
-    taken = rows.take(chosen)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    taken, peak = peak_of(rows.take, chosen)
     assert taken.shape == (200, 50)
     assert peak < X.nbytes // 10
 
 
-def test_sums_for_several_threads_at_once(data: np.ndarray) -> None:
-    rows = make_design_matrix(data, ThreadTeam(1))
+@pytest.mark.parametrize("kind", ["C", "int32"])
+def test_sums_for_several_threads_at_once(data: np.ndarray, kind: str) -> None:
+    rows = make_design_matrix(kinds(data)[kind], ThreadTeam(1))
     coefs = [np.random.default_rng(k).normal(size=(1, 700)) for k in range(40)]
     alone = [rows.rmatvec(coef) for coef in coefs]
     with ThreadTeam(4) as team:

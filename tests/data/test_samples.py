@@ -1,7 +1,6 @@
 """Batches of samples of every kind against dense NumPy arrays."""
 
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from naive import kernels as naive
+from peak_memory import peak_of
 from widemargin.data.csr import prefers_csr
 from widemargin.data.rows import spread_rows
 from widemargin.data.samples import (
@@ -256,9 +256,6 @@ def test_sparse_rows_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) ->
     values, columns = rng.standard_normal((n, 20)).astype(np.float32), np.tile(np.arange(20, dtype=np.int32), (n, 1))
     starts = np.arange(0, 20 * n + 1, 20, dtype=np.int32)
     X = sp.csr_array((values.ravel(), columns.ravel(), starts), (n, 100))
-    tracemalloc.start()
-    squares = make_samples(X, "distances").squares
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    squares, peak = peak_of(lambda: make_samples(X, "distances").squares)
     assert peak < 0.6 * X.data.nbytes  # of 1.6 MB, for the squares and their parts 0.3
     np.testing.assert_allclose(squares, np.square(values.astype(np.float64)).sum(axis=1))

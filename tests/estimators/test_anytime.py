@@ -4,7 +4,6 @@ Limits of time and interrupts of every estimator are in `tests/project/test_reli
 """
 
 import re
-import threading
 import warnings
 from typing import Any
 
@@ -15,8 +14,9 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
+from caught_warnings import warnings_of
 from naive import dual, machines
-from widemargin import BSGDClassifier, DCSVMClassifier
+from widemargin import DCSVMClassifier
 
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
@@ -29,12 +29,8 @@ def digits() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 def fit_stopped(model: DCSVMClassifier, X: Any, y: Any) -> str:
     """Fit, insist on exactly one ConvergenceWarning, and return its words."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, y)
-    mine = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-    assert len(mine) == 1
-    return str(mine[0].message)
+    (message,) = warnings_of(ConvergenceWarning, model.fit, X, y)
+    return message
 
 
 def assert_states_violation_and_gap(message: str) -> None:
@@ -72,13 +68,6 @@ def test_the_warning_points_at_the_users_line(digits: Any) -> None:
     assert [w.filename for w in caught] == [__file__]
 
 
-def test_a_warning_of_the_data_points_at_the_users_line(digits: Any) -> None:
-    X, y = digits
-    with pytest.warns(UserWarning, match="mean is .* times as far from 0") as caught:
-        BSGDClassifier(n_epochs=1).fit(X.astype(np.float64) + 1e9, y)
-    assert caught[0].filename == __file__
-
-
 def test_gap_in_the_warning_is_the_attribute(digits: Any) -> None:
     model = DCSVMClassifier(C=8.0, gamma=0.1, max_iter=1)
     message = fit_stopped(model, *digits)
@@ -92,11 +81,3 @@ def test_a_finished_fit_is_silent(digits: Any) -> None:
         warnings.simplefilter("error")
         model = DCSVMClassifier(C=8.0, gamma=0.1, max_time=60.0, max_iter=10**6).fit(*digits)
     assert model.converged_ is True
-
-
-def test_fit_in_another_thread(digits: Any) -> None:
-    results: list[Any] = []
-    thread = threading.Thread(target=lambda: results.append(DCSVMClassifier(gamma=0.1).fit(*digits)))
-    thread.start()
-    thread.join()
-    assert results[0].converged_

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from every_estimator import CLASSIFIERS, ESTIMATORS, SEARCHES, name_of
+from every_estimator import CLASSIFIERS, ESTIMATORS, SEARCHES, answer, name_of
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -25,11 +25,6 @@ EXACT = [DCSVMClassifier(), DCSVMRegressor(), DCOneClassSVM()]
 N = 60
 X = np.random.default_rng(0).normal(size=(N, 2))
 Y = (X[:, 0] > 0).astype(int)
-
-
-def answer(model: Any, rows: Any) -> NDArray[Any]:
-    method = next(name for name in ("decision_function", "transform", "predict") if hasattr(model, name))
-    return np.asarray(getattr(model, method)(rows))
 
 
 def field_of_records(dtype: str) -> NDArray[Any]:

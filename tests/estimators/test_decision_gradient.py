@@ -1,6 +1,5 @@
 """`decision_gradient` against differences of decision values, of every estimator and kernel that has it."""
 
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import Pipeline
 
+from peak_memory import peak_of
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -140,10 +140,5 @@ def test_memory_is_within_the_budget(stop_level: int) -> None:
     rows, budget = RNG.normal(size=(6000, 300)), 2**23
     model = DCSVMClassifier(gamma=0.003, stop_level=stop_level, memory_budget=budget, n_jobs=1, random_state=0)
     model.fit(rows[:500], rows[:500, 0] > 0)
-    tracemalloc.start()
-    try:
-        result = model.decision_gradient(rows)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    result, peak = peak_of(model.decision_gradient, rows)
     assert peak < result.nbytes + budget + ALLOWED_BYTES

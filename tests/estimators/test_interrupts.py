@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 import widemargin._progress
+from caught_warnings import warnings_of
 from widemargin import (
     DCPredClassifier,
     DCPredRegressor,
@@ -54,11 +54,9 @@ def interrupt() -> None:
 
 
 def stopped(call: Callable[[], Any]) -> tuple[Any, str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = call()
-    (message,) = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
-    return result, message
+    results: list[Any] = []
+    (message,) = warnings_of(ConvergenceWarning, lambda: results.append(call()))
+    return results[0], message
 
 
 @pytest.fixture

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from widemargin import (
+    DCPredClassifier,
     DCSVMClassifier,
     DCSVMClassifierCV,
     DCSVMRegressor,
@@ -58,3 +60,25 @@ def test_a_spread_whose_square_overflows_is_named() -> None:
     for spread in (1e250, 0.0, -1.0, np.nan):
         with pytest.raises(ValueError, match=r"spread must be greater than 0 and at most 1e\+100, got"):
             model.rescale_targets(0.0, spread)
+
+
+# Bounds C s_i of the dual below the smallest normal number: an error if all are, else zero.
+
+
+@pytest.mark.parametrize("estimator", [DCSVMClassifier, DCSVMRegressor, DCPredClassifier])
+@pytest.mark.parametrize(("C", "weight"), [(1e-310, 1.0), (5e-324, 1.0), (1e-200, 1e-110)])
+def test_an_error_names_c_and_the_weight(estimator: Any, C: float, weight: float) -> None:
+    with pytest.raises(ValueError, match=f"must be at least .* got C={C} and a largest weight of {weight:g}"):
+        estimator(C=C).fit(X, LABELS, sample_weight=np.full(120, weight))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rows_of_a_denormal_weight_have_no_part(fit_intercept: bool) -> None:
+    model, weights = DCSVMClassifier(fit_intercept=fit_intercept), np.where(np.arange(120) < 80, 1.0, 1e-310)
+    tiny, none = (clone(model).fit(X, LABELS, s) for s in (weights, weights.round()))
+    assert tiny.converged_
+    np.testing.assert_allclose(tiny.decision_function(X), none.decision_function(X), atol=1e-6)
+
+
+def test_a_class_of_denormal_weight_ends() -> None:
+    assert DCSVMClassifier(class_weight={0: 1e-310, 1: 1.0}).fit(X, LABELS).converged_

@@ -1,13 +1,13 @@
 """No time at all: every estimator returns the cheapest model there is, with its gap and a warning."""
 
 import pickle
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from caught_warnings import warnings_of
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, OCASClassifier
 from widemargin._native import Stopped
 from widemargin.algorithms import dc_svm_levels as dc_svm
@@ -31,11 +31,8 @@ def problem(n_classes: int, n: int = 6000) -> tuple[Any, Any]:
 
 
 def fit_without_time(model: Any, X: Any, y: Any) -> Any:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.set_params(max_time=0).fit(X, y)
-    (warning,) = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-    assert "max_time" in str(warning.message)
+    (message,) = warnings_of(ConvergenceWarning, model.set_params(max_time=0).fit, X, y)
+    assert "max_time" in message
     assert model.converged_ is False
     return model
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from naive.cutting_plane import multiclass_risk
+from naive.losses import hinge_objective
 from widemargin import OCASClassifier
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
@@ -32,12 +33,6 @@ def word_counts(n_classes: int, n: int = 500) -> tuple[Any, np.ndarray]:
 
 
 X, Y = word_counts(2)
-
-
-def objective(model: Any, X: Any, y: np.ndarray, C: float, s: Any = 1.0) -> float:
-    f = X.astype(np.float64) @ model.coef_[0] + model.intercept_
-    hinges = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * f)
-    return float(0.5 * model.coef_[0] @ model.coef_[0] + C * (s * hinges).sum())
 
 
 def hashed(n: int, d: int, share: float) -> tuple[Any, np.ndarray]:
@@ -86,9 +81,9 @@ def test_the_objective_is_that_of_liblinear(C: float) -> None:
         rival = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=1e-6, max_iter=3000, random_state=0)
         rival.fit(X.astype(np.float64), Y)
     assert model.converged_
-    assert np.isclose(model.objective_, objective(model, X, Y, C), rtol=1e-9)
-    assert model.objective_ - model.dual_gap_ <= objective(rival, X, Y, C) * (1 + 1e-9)
-    assert model.objective_ <= objective(rival, X, Y, C) * (1 + 2e-5)
+    assert np.isclose(model.objective_, hinge_objective(model, X, Y, C), rtol=1e-9)
+    assert model.objective_ - model.dual_gap_ <= hinge_objective(rival, X, Y, C) * (1 + 1e-9)
+    assert model.objective_ <= hinge_objective(rival, X, Y, C) * (1 + 2e-5)
 
 
 @pytest.mark.slow
@@ -133,7 +128,7 @@ def test_a_limited_fit_has_a_certificate(limit: dict[str, Any], fit_intercept: b
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, Y)
-    assert np.isclose(model.objective_, objective(model, X, Y, 10.0), rtol=1e-9)
+    assert np.isclose(model.objective_, hinge_objective(model, X, Y, 10.0), rtol=1e-9)
     assert model.objective_ - model.dual_gap_ <= best.objective_
     assert model.objective_ >= best.objective_ - best.dual_gap_
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from every_estimator import ESTIMATORS, SEARCHES, name_of
+from every_estimator import ESTIMATORS, SEARCHES, answer, name_of
 from widemargin import (
     BSGDClassifier,
     DCOneClassSVM,
@@ -93,12 +93,11 @@ def predictions_of(estimator: Any) -> Any:
         model = estimator.fit(X, Y)
         if getattr(model, "refit", True) is False:
             return model.best_score_
-        return next(getattr(model, how)(X) for how in PREDICTORS if hasattr(model, how))
+        return answer(model, X)
 
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = (X[:, 0] > 0).astype(int)
-PREDICTORS = ("decision_function", "predict", "transform")
 
 
 def names_of(estimator: Any) -> list[str]:

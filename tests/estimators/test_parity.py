@@ -16,10 +16,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from naive import dual, machines
 from widemargin import DCSVMClassifier
-from widemargin.datasets import load_benchmark, load_patches
+from widemargin.datasets import load_patches
 from widemargin.estimators import _dual_attributes
-
-needs_data = pytest.mark.usefixtures("data_dir")
 
 
 class Case(NamedTuple):
@@ -41,20 +39,6 @@ def bundled(name: str) -> Case:
     n = 600 if task == "photo" else 300  # more than a working set, and pairs of less
     X = X.astype(np.float64) if name == "patches, double" else X
     return Case(X[:n], y[:n], X[600:], 8.0, 1.0)
-
-
-@lru_cache
-def benchmark(name: str) -> Case:
-    data = load_benchmark(name)
-    n_rows, C, gamma = {
-        "usps": (None, 8.0, 2.0**-6),
-        "letter": (None, 32.0, 4.0),
-        "a9a": (10_000, 32.0, 2.0**-7),
-        "pendigits": (None, 8.0, 2.0**-12),
-    }[name]
-    X = data.X.toarray() if name == "a9a" else data.X
-    X_test = data.X_test[:2000]
-    return Case(X[:n_rows], data.y[:n_rows], X_test.toarray() if name == "a9a" else X_test, C, gamma)
 
 
 def make_weights(kind: str, y: NDArray[Any]) -> tuple[Any, NDArray[np.float64] | None, NDArray[np.float64]]:
@@ -86,17 +70,17 @@ def assert_feasible(model: DCSVMClassifier, case: Case, weights: NDArray[np.floa
             assert abs(problem.y @ problem.alpha) <= 1e-9 * problem.alpha.sum()
 
 
-def assert_same_machine(ours: DCSVMClassifier, svc: SVC, case: Case, spread: float) -> None:
+def assert_same_machine(ours: DCSVMClassifier, svc: SVC, case: Case) -> None:
     kernel = partial(rbf_kernel, gamma=case.gamma)
     mine, theirs = machines.dual_values(ours, kernel), machines.dual_values(svc, kernel)
     np.testing.assert_allclose(mine.sum(), theirs.sum(), rtol=1e-5)
     f, g = ours.decision_function(case.X_test), svc.decision_function(case.X_test)
     assert f.shape == g.shape
-    assert np.abs(f - g).max() <= spread * np.abs(g).max()
+    assert np.abs(f - g).max() <= SPREAD * np.abs(g).max()
 
 
 BUNDLED = ("digits, two classes", "digits, ten classes", "patches", "patches, eight classes")
-SPREAD = {1e-3: 4e-3, 1e-4: 1e-3}  # by tolerance: about what two LIBSVM runs differ by
+SPREAD = 4e-3  # about what two LIBSVM runs to a tolerance of 1e-3 differ by
 
 
 @pytest.mark.parametrize(
@@ -110,18 +94,7 @@ def test_agrees_with_svc(name: str, weights: str) -> None:
     case = bundled(name)
     ours, svc, product = fit_both(case, weights, 1e-3)
     assert_feasible(ours, case, product, equality=True)
-    assert_same_machine(ours, svc, case, SPREAD[1e-3])
-
-
-@pytest.mark.slow
-@needs_data
-@pytest.mark.parametrize(("weights", "tol"), [("dict, sample", 1e-3), ("none", 1e-4)])
-@pytest.mark.parametrize("name", ["usps", "letter", "a9a", "pendigits"])
-def test_agrees_with_svc_on_published_data(name: str, weights: str, tol: float) -> None:
-    case = benchmark(name)
-    ours, svc, product = fit_both(case, weights, tol)
-    assert_feasible(ours, case, product, equality=True)
-    assert_same_machine(ours, svc, case, SPREAD[tol])
+    assert_same_machine(ours, svc, case)
 
 
 def noise(problem: machines.TwoClassDual, X: NDArray[Any], gamma: float) -> float:

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from every_estimator import CLASSIFIERS, ESTIMATORS, REGRESSORS, SEARCHES, name_of
+from every_estimator import CLASSIFIERS, ESTIMATORS, REGRESSORS, SEARCHES, answer, name_of
 from widemargin import (
     DCSVMClassifier,
     DCSVMRegressor,
@@ -72,10 +72,6 @@ def tables() -> list[tuple[Any, str]]:
         (frame.assign(work=TEXT, kind=kind, n="1")[["a", "work", "kind", "n"]], "are not numbers: 'work', 'kind'. Enc"),
         *((each, "X has columns that are not numbers: 'when'. .* dates as numbers of days") for each in dated),
     ]
-
-
-def answer(model: Any, rows: Any) -> Any:
-    return next(getattr(model, m) for m in ("decision_function", "transform", "predict") if hasattr(model, m))(rows)
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, *SEARCHES], ids=name_of)

@@ -43,14 +43,6 @@ def test_a_machine_behind_it_predicts_better(machine: Any, y: NDArray[Any]) -> N
     assert 1 - scaled < 0.6 * (1 - plain)
 
 
-def test_rows_of_weight_zero_and_repeated_rows() -> None:
-    y, weights = VALUES[:100], np.arange(100) % 3
-    how: dict[str, Any] = {"n_iter": 2}
-    weighted = RelevanceScaler(**how).fit(X[:100], y, sample_weight=weights)
-    repeated = RelevanceScaler(**how).fit(np.repeat(X[:100], weights, axis=0), np.repeat(y, weights))
-    np.testing.assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("y", [VALUES, CLASSES])
 def test_sparse_rows_and_float32(y: NDArray[Any]) -> None:

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, make_blobs
 
+from caught_warnings import warnings_of
 from widemargin import (
     BSGDClassifier,
     DCPredClassifier,
@@ -26,10 +27,7 @@ RARE = np.where(np.arange(300) < 6, "rare", "usual")  # whatever the row
 
 
 def user_warnings(model: Any, rows: Any, y: Any) -> list[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(rows, y)
-    return [str(w.message) for w in caught if w.category is UserWarning]
+    return warnings_of(UserWarning, model.fit, rows, y)
 
 
 @pytest.mark.parametrize("options", [{}, {"stop_level": 1, "n_levels": 1}, {"fit_intercept": False, "gamma": 1e-3}])

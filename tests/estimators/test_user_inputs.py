@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import linear_kernel, pairwise_kernels
 from sklearn.svm import SVC
 from sklearn.utils import check_array
 
-from every_estimator import CLASSIFIERS, ESTIMATORS, name_of
+from every_estimator import CLASSIFIERS, ESTIMATORS, answer, name_of
 from naive.sparse import in_halves
 from widemargin import (
     BSGDClassifier,
@@ -37,14 +37,6 @@ from widemargin.kernels.functions import make_kernel
 from widemargin.models.expansion import KernelExpansion
 
 Data = Any
-
-
-def answer(estimator: Any, X: Any) -> Any:
-    for method in ("decision_function", "transform", "predict"):
-        if hasattr(estimator, method):
-            values = getattr(estimator, method)(X)
-            return values.toarray() if sp.issparse(values) else values
-    raise AssertionError
 
 
 # ------------------------------------------------------------------------------------------------------ class weights

@@ -181,23 +181,6 @@ def test_the_warning_says_how_to_go_on() -> None:
     assert model.converged_
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.5, 2.0])
-def test_resumed_fits_of_covtype_get_no_worse(seconds: float, data_dir: Path) -> None:
-    """The concatenated solutions of clusters, or a part of the support vectors, are a bad exact model: 51 % right."""
-    with np.load(data_dir / "covtype.npz") as data:
-        chosen = np.random.default_rng(0).permutation(len(data["y"]))[:20_000]
-        X, y = data["X"][chosen], data["y"][chosen] == 2
-    X = (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-9)
-    model = DCSVMClassifier(C=32, gamma=32, warm_start=True)
-    score, objective = 0.0, np.inf
-    for _ in range(4):
-        model = fit(copied(model), (X[:15_000], y[:15_000]), max_time=seconds)
-        assert is_no_worse(model, objective)
-        assert model.score(X[15_000:], y[15_000:]) > score - 0.02
-        score, objective = model.score(X[15_000:], y[15_000:]), model.objective_
-
-
 def test_every_row_counts_for_the_same_problem() -> None:
     X = np.zeros((2_200_000, 1))  # 17.6 MB
     before = checksum("", X, [])

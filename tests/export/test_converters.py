@@ -15,6 +15,7 @@ from sklearn.svm import SVC
 
 import exported_machines
 from exported_machines import MACHINES, fitted
+from onnx_outputs import run_onnx
 from widemargin import (
     DCSVMClassifier,
     LandmarkNystroem,
@@ -24,8 +25,10 @@ from widemargin import (
 )
 
 skl2onnx = pytest.importorskip("skl2onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 from skl2onnx.common.data_types import FloatTensorType, StringTensorType  # noqa: E402
+
+OPSET = {"": 18, "ai.onnx.ml": 3}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,11 +36,10 @@ def _registered() -> None:
     register_converters()
 
 
-def run(model: Any, X: Any) -> list[Any]:
-    options = {"zipmap": False} if is_classifier(model) else None
-    graph = skl2onnx.to_onnx(model, X[:1], options=options, target_opset={"": 18, "ai.onnx.ml": 3})
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    return list(session.run(None, {"X": X}))
+def run(model: Any, X: Any, **options: Any) -> list[Any]:
+    options |= {"zipmap": False} if is_classifier(model) else {}
+    graph = skl2onnx.to_onnx(model, X[:1], options=options or None, target_opset=OPSET)
+    return list(run_onnx(graph, X).values())
 
 
 def digits(n_classes: int, dtype: type) -> tuple[Any, Any]:
@@ -66,13 +68,8 @@ def test_machines(name: str) -> None:
 @pytest.mark.parametrize("raw", [True, False])
 def test_scores_of_two_classes_have_the_form_of_svc(raw: bool) -> None:
     X, y = digits(2, np.float32)
-    options = {"zipmap": False, "raw_scores": raw}
-    columns = []
-    for model in (SVC(gamma=0.1), DCSVMClassifier(gamma=0.1)):
-        graph = skl2onnx.to_onnx(model.fit(X, y), X[:1], options=options, target_opset={"": 18, "ai.onnx.ml": 3})
-        session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-        columns.append(session.run(None, {"X": X})[1])
-    np.testing.assert_allclose(*columns, atol=5e-3)
+    machines = SVC(gamma=0.1), DCSVMClassifier(gamma=0.1)
+    np.testing.assert_allclose(*(run(model.fit(X, y), X, raw_scores=raw)[1] for model in machines), atol=5e-3)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -124,11 +121,9 @@ def test_columns_of_numbers_and_of_text(machine: str, is_sparse: bool) -> None:
     with pytest.raises(ValueError, match=r"(?s)has the step ColumnTransformer.*skl2onnx.to_onnx after widemargin"):
         to_onnx(model)
     kinds = dict.fromkeys(table, FloatTensorType([None, 1])) | {"size": StringTensorType([None, 1])}
-    opset = {"": 18, "ai.onnx.ml": 3}
-    graph = skl2onnx.to_onnx(model, initial_types=list(kinds.items()), options={"zipmap": False}, target_opset=opset)
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    graph = skl2onnx.to_onnx(model, initial_types=list(kinds.items()), options={"zipmap": False}, target_opset=OPSET)
     table.loc[0, "size"] = "never seen"
-    label, scores = session.run(None, {name: table[[name]].to_numpy() for name in table})
+    label, scores = run_onnx(graph, {name: table[[name]].to_numpy() for name in table}).values()
     expected = model.decision_function(table)
     np.testing.assert_allclose(scores, expected, atol=1e-3 * expected.std())
     assert np.mean(label == model.predict(table)) > 0.99

@@ -8,11 +8,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from naive import kernels as naive
-from widemargin import DCSVMClassifier
-from widemargin._native import kernels as native
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import Samples, make_samples
-from widemargin.kernels import boxed_rows
 from widemargin.kernels.boxed_rows import BoxedRows, add_local_product, box_rows
 from widemargin.kernels.functions import RBF, ExponentialKernel, Laplacian, Linear
 from widemargin.kernels.tiles import add_kernel_product
@@ -108,38 +105,3 @@ def test_all_coefficients_zero_and_no_rows_at_all() -> None:
         add_local_product(KERNELS[0], A, zero, B, out, team)
         add_local_product(KERNELS[0], A, zero, B.take(np.arange(0)), out[:, :0], team)
     np.testing.assert_array_equal(out, 1.0)
-
-
-@pytest.mark.slow
-def test_a_machine_and_its_copy_predict_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = clustered_rows(6000, 0)
-    y = np.sin(9 * X[:, 0]) * np.cos(7 * X[:, 1]) > 0.1 * X[:, 2]
-    monkeypatch.setattr(boxed_rows, "LEAST_ROWS", 500)
-    machine = DCSVMClassifier(C=10.0, gamma=40.0, random_state=0).fit(X, y)
-    values = machine.decision_function(X[:300])
-    monkeypatch.setattr(boxed_rows, "LEAST_ROWS", 10**9)
-    whole = DCSVMClassifier(C=10.0, gamma=40.0, random_state=0).fit(X, y)
-    assert machine.converged_
-    assert whole.converged_
-    np.testing.assert_allclose(machine.objective_, whole.objective_, rtol=1e-4)
-    np.testing.assert_allclose(values, whole.decision_function(X[:300]), atol=2e-2)
-
-
-def test_malformed_batches_are_refused() -> None:
-    X, coef, out = np.zeros((4, 2)), np.ones((1, 4)), np.zeros((1, 4))
-    box, squares = np.zeros((2, 2)), np.zeros(4)
-
-    def call(starts: list[int], lows: NDArray[np.float64] = box, highs: NDArray[np.float64] = box) -> None:
-        native.add_near_product(X, squares, np.array(starts, np.int64), lows, highs, 1.0, coef, X, squares, 1.0, out)
-
-    call([0, 2, 4])
-    with pytest.raises(IndexError, match=r"starts must be in \[0, 4\], got 0 ... 5"):
-        call([0, 2, 5])
-    with pytest.raises(ValueError, match="starts must be ascending"):
-        call([0, 3, 2])
-    with pytest.raises(ValueError, match=r"len\(starts\) must be 3, got 2"):
-        call([0, 4])
-    with pytest.raises(ValueError, match="lows.shape"):
-        call([0, 2, 4], np.zeros((3, 2)), np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="highs"):
-        call([0, 2, 4], box, np.zeros((2, 3)))

@@ -47,15 +47,6 @@ def test_rbf_far_from_the_origin(dtype: np.dtype) -> None:
     np.testing.assert_allclose(fill(RBF(0.5), samples, samples), naive.rbf(X, X, 0.5), rtol=2e-5, atol=1e-6)
 
 
-def test_rbf_of_equal_rows_is_one() -> None:
-    X = np.random.default_rng(0).normal(size=(30, 7)).astype(SINGLE)
-    samples = make_samples(np.concatenate([X, X]), RBF.sample_form)
-    K = fill(RBF(0.1), samples, samples)
-    np.testing.assert_allclose(K.diagonal(), 1.0, atol=1e-6)
-    np.testing.assert_allclose(K[:30, 30:].diagonal(), 1.0, atol=1e-6)
-    assert K.max() <= 1.0
-
-
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     """Groups of points far from each other: norms are large beside the distances within a group."""
@@ -125,20 +116,6 @@ def test_a_callable_gets_the_users_own_rows(is_sparse: bool) -> None:
     np.testing.assert_array_equal(fill(kernel, samples.take(slice(0, 2)), samples), X[:2] @ X.T)
     np.testing.assert_array_equal(kernel.diagonal(samples), (X * X).sum(axis=1))
     assert all(sp.issparse(A) == is_sparse for A in seen)
-
-
-def test_the_diagonal_of_a_callable_takes_a_call_for_several_rows() -> None:
-    sizes: list[int] = []
-
-    def product(A: Any, B: Any) -> NDArray[np.floating]:
-        sizes.append(len(A))
-        return np.asarray(A @ B.T)
-
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    kernel = make_kernel(product)
-    np.testing.assert_allclose(kernel.diagonal(make_samples(X)), (X * X).sum(axis=1))
-    assert sizes == [16, 16, 8]
-    assert kernel.diagonal(make_samples(X[:0])).shape == (0,)
 
 
 def test_a_callable_of_the_wrong_shape_is_named() -> None:

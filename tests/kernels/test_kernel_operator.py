@@ -5,7 +5,6 @@ import pytest
 from numpy.typing import NDArray
 
 from naive import kernels as naive
-from widemargin._config import config_context
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
@@ -40,14 +39,3 @@ def test_products(rows: list[int], columns: list[int] | None, dtype: np.dtype) -
     expected[place] += coef @ dense(dtype)[np.ix_(index, place)]
     np.testing.assert_allclose(f, expected, atol=1e-12 if dtype == DOUBLE else 1e-5)
     assert operator.n_entries == len(rows) * len(place)
-
-
-def test_results_do_not_depend_on_the_number_of_threads() -> None:
-    results = []
-    for n_threads in (1, 2):
-        with config_context(block_bytes=1024), ThreadTeam(n_threads) as team:
-            rows, rng, f = make_operator(team, SINGLE, n=150), np.random.default_rng(3), np.zeros(150)
-            for _ in range(4):
-                rows.add_product(rng.permutation(150)[:30], rng.normal(size=30), f)
-            results.append(f)
-    np.testing.assert_array_equal(*results)

@@ -16,7 +16,7 @@ from widemargin.data.samples import SampleSubset, make_samples
 from widemargin.kernels import scratch
 from widemargin.kernels.functions import RBF, Linear
 from widemargin.kernels.scratch import Scratch
-from widemargin.kernels.tiles import TILE_ROWS, add_kernel_product, fill_gram, fill_with_transpose, tile_columns
+from widemargin.kernels.tiles import TILE_ROWS, add_kernel_product, fill_gram, fill_with_transpose
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 SMALL_TILES = 1024  # bytes: 64 columns, the least
@@ -84,13 +84,6 @@ def test_fill_gram_is_symmetric(n_rows: int, room: int) -> None:
     np.testing.assert_allclose(results[0], naive.rbf(X[index], X[index], 0.2), atol=1e-5)
     np.testing.assert_allclose(results[0], results[0].T, atol=1e-6)  # a tile on the diagonal is as exact as it is
     np.testing.assert_array_equal(results[0], results[1])
-
-
-def test_tile_columns() -> None:
-    for n_bytes, single, double in ((2**22, 4080, 2032), (1024, 64, 64)):
-        with config_context(block_bytes=n_bytes):
-            assert tile_columns(SINGLE) == single
-            assert tile_columns(DOUBLE) == double
 
 
 def test_no_scratch_buffer_is_used_twice_at_once() -> None:

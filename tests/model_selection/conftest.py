@@ -1,6 +1,5 @@
 """Rows, and fits that are stopped, of the tests of searches."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+
+from caught_warnings import warnings_of
+from recorder import Recorder
 
 
 @pytest.fixture(scope="package")
@@ -21,36 +23,13 @@ def binary() -> tuple[NDArray[Any], NDArray[Any]]:
 def stopped() -> Callable[..., str]:
 
     def fit(model: Any, *data: Any) -> str:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.fit(*data)
-        texts = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+        texts = warnings_of(ConvergenceWarning, model.fit, *data)
         (message,) = [text for text in texts if f"{type(model).__name__} was stopped" in text]
         return message
 
     return fit
 
 
-class Listener:
-    """Counts the tasks of a fit, and stops it after so many of them."""
-
-    def __init__(self) -> None:
-        self.stop_after, self.events = 100, list[str]()
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        self.events.append("setup")
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        self.events.append("teardown")
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        self.events.append(f"begin {context.task_name}")
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> bool:
-        self.events.append(f"end {context.task_name}")
-        return self.events.count("end round") >= self.stop_after
-
-
 @pytest.fixture
-def listener() -> Listener:
-    return Listener()
+def listener() -> Recorder:
+    return Recorder()

@@ -15,11 +15,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_blobs, make_classification
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import widemargin._progress
 from widemargin import (
@@ -32,16 +31,9 @@ from widemargin import (
     to_onnx,
 )
 from widemargin._model_files import load, write_model
-from widemargin.model_selection import _cv_problem
 from widemargin.model_selection._adaptive_search import AdaptiveSearch
 
 Data = tuple[NDArray[Any], NDArray[Any]]
-
-
-@pytest.mark.slow
-@parametrize_with_checks([DCSVMClassifierCV(), DCSVMRegressorCV()])
-def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -103,25 +95,6 @@ def test_none_is_a_fixed_seed_and_a_seed_is_a_search(many: Data) -> None:
     np.testing.assert_array_equal(first.scores_, again.scores_)
     assert not np.array_equal(first.scores_, other.scores_)  # other clusters
     np.testing.assert_allclose(first.best_score_, other.best_score_, atol=0.03)
-
-
-def test_copies_with_scaled_columns_are_as_many_as_memory_has_room_for(
-    wide: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept: list[int] = []
-    make = AdaptiveSearch._scaled_samples
-
-    def count(self: AdaptiveSearch, *args: Any) -> Any:
-        samples = make(self, *args)
-        kept.append(len(self._samples))
-        return samples
-
-    monkeypatch.setattr(AdaptiveSearch, "_scaled_samples", count)
-    search = DCSVMClassifierCV(kernels="rbf", Cs=[1.0, 10.0], gammas=[0.01, 0.03], cv=2, search="early", refit=False)
-    for budget, most in ("1GB", 3), ("400kB", 1):  # of the columns as they are, and of each fold
-        kept.clear()
-        search.set_params(memory_budget=budget).fit(wide[0][:300], wide[1][:300])
-        assert max(kept) == most
 
 
 # ------------------------------------------------------------------------------------------------- what may be tried
@@ -514,19 +487,3 @@ def test_groups_that_are_clusters_have_scores(seed: int, monkeypatch: pytest.Mon
     how: dict[str, Any] = {"Cs": [1.0], "gammas": [0.3], "kernels": "rbf", "search": "early", "refit": False}
     model = DCSVMRegressorCV(**how, epsilons=[0.1], cv=GroupKFold(5), random_state=seed).fit(X, y, groups=group)
     assert np.isfinite(model.best_score_)
-
-
-def test_pairs_of_a_fold_are_made_once_for_all_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Duals of few rows do not depend on kernel, gamma and C."""
-    n_made, make = 0, _cv_problem.pair_problem
-
-    def count(*arguments: Any, **keywords: Any) -> Any:
-        nonlocal n_made
-        n_made += 1
-        return make(*arguments, **keywords)
-
-    monkeypatch.setattr(_cv_problem, "pair_problem", count)
-    X, y = load_iris(return_X_y=True)
-    search = DCSVMClassifierCV(search="early", cv=3, refit=False, relevance=False).fit(X, y)
-    assert len(np.unique(search.cv_results_["param_gamma"])) > 3
-    assert n_made == 3 * 3

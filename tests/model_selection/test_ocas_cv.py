@@ -176,7 +176,5 @@ def test_weights_and_errors(diabetes: Data) -> None:
         OCASRegressorCV(CS, cv=4).fit(X, y, np.arange(200) >= 50)
     with pytest.raises(ValueError, match=r"Cs\[1\] must be greater than 0, got -1"):
         OCASRegressorCV([1.0, -1.0]).fit(X, y)
-    with pytest.raises(ValueError, match="quantile must be less than 1, got 1.5"):
-        OCASRegressorCV(quantile=1.5).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="OCASRegressorCV was stopped by max_time after 0 of 5 folds"):
         OCASRegressorCV(CS, max_time=0).fit(X, y)

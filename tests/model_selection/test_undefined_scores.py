@@ -1,6 +1,5 @@
 """Scores that cannot be had: another score, or an error that says where, why and what helps, and says so early."""
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -10,6 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import KFold, LeaveOneOut
 
+from caught_warnings import warnings_of
 from widemargin import DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, OCASRegressorCV
 
 RNG = np.random.default_rng(0)
@@ -31,10 +31,7 @@ CLASSIFICATIONS = [
 
 
 def warned(model: Any, *data: Any, **how: Any) -> list[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(*data, **how)
-    return [str(w.message) for w in caught if w.category is UserWarning]
+    return warnings_of(UserWarning, model.fit, *data, **how)
 
 
 @pytest.mark.parametrize(("model", "n"), zip(REGRESSIONS, [5, 7, 9], strict=True))

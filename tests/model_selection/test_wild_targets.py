@@ -1,12 +1,12 @@
 """A few targets that are far from all others decide neither the scale of y, nor what a search chooses."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman1
 
+from caught_warnings import warnings_of
 from widemargin import (
     DCPredRegressor,
     DCSVMRegressor,
@@ -30,10 +30,7 @@ def wild(value: float, rows: Any = ROWS) -> Any:
 
 
 def fit(model: Any, y: Any, rows: Any = X, **how: Any) -> list[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(rows, y, **how)
-    return [str(w.message) for w in caught if w.category is UserWarning]
+    return warnings_of(UserWarning, model.fit, rows, y, **how)
 
 
 def error(model: Any) -> float:

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
@@ -23,6 +25,20 @@ LOSSES: dict[str, Callable[..., float]] = {
 def risk(loss: str, f: Vector, y: Vector, s: Vector, **parameters: float) -> float:
     """Return sum_i s_i loss(f_i, y_i)."""
     return sum(s[i] * LOSSES[loss](f[i], y[i], **parameters) for i in range(len(y)))
+
+
+def objective(model: Any, X: Any, y: Any, s: Any, C: float, loss: str, **parameters: float) -> float:
+    """Return 1/2 |w|^2 + C sum_i s_i loss(f(x_i), y_i) of a linear machine."""
+    w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+    return float(0.5 * w @ w + C * risk(loss, X @ w + b, y, s, **parameters))
+
+
+def hinge_objective(model: Any, X: Any, labels: Any, C: float, s: Any = 1.0) -> float:
+    """Return the sum over linear machines of 1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i)), in extended precision."""
+    W = model.coef_.astype(np.longdouble)
+    f = (X.toarray() if sp.issparse(X) else X).astype(np.longdouble) @ W.T + model.intercept_
+    signs = np.where(labels[:, None] == model.classes_[-len(W) :], 1, -1)
+    return float(0.5 * np.sum(W**2) + C * np.sum(np.reshape(s, (-1, 1)) * np.maximum(0.0, 1.0 - signs * f)))
 
 
 def derivatives(loss: str, f: float, y: float, **parameters: float) -> tuple[float, float]:

@@ -125,13 +125,9 @@ def test_search_among_numbers_that_are_none(rule: str, value: float, grids: Any)
     ("grids", "error"),
     [
         (np.ones((2, 3, 3)), TypeError),
-        (np.ones((2, 9), np.float32), TypeError),
-        (np.ones((1, 3, 3), np.float32), ValueError),
-        (np.ones((2, 3, 4), np.float32), ValueError),
         (np.ones((2, 1, 1), np.float32), ValueError),
         (np.full((2, 3, 3), np.nan, np.float32), ValueError),
         (np.full((2, 3, 3), 1.5, np.float32), ValueError),
-        (np.ones((2, 6, 6), np.float32)[:, ::2, ::2], TypeError),
     ],
 )
 def test_grids(grids: np.ndarray, error: type[Exception]) -> None:
@@ -332,26 +328,3 @@ def test_a_dependent_point_is_projected_at_once() -> None:
     fast.run(budget.projection_steps, K, 0, np.array([1.0, -5.0]))
     np.testing.assert_allclose(fast.coef[0], [-4, 0])
     assert fast.counts[FRONT] == 1
-
-
-@pytest.mark.parametrize("steps", [budget.removal_steps, budget.projection_steps])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -1.0])
-def test_blocks_of_anything(value: float, steps: Any) -> None:
-    rng, n = np.random.default_rng(0), 40
-    for part in range(5):
-        fast = Fixed(n)
-        K, diagonal, weights = rng.normal(size=(30, n)).astype(np.float32), np.ones(n), rng.normal(size=30)
-        fast.inverse[:], fast.coef[:] = rng.normal(size=(n, n)), rng.normal(size=(2, n))
-        for array in (K, diagonal, weights, fast.inverse, fast.coef)[part:]:
-            array.reshape(-1)[::3] = value
-        fast.counts[FRONT] = 10
-        steps(K, 10, diagonal, weights, fast.coef, fast.inverse, fast.counts, fast.sums, BUDGET, 1.0, True)
-        assert 0 <= fast.counts[FRONT] <= BUDGET
-
-
-def test_projection_wants_a_matrix_for_all_columns() -> None:
-    arrays = np.zeros((2, 14)), np.zeros((0, 0)), np.zeros(7, np.int64), np.eye(7)[WEIGHT]
-    block = np.zeros((4, 14), np.float32), 10, np.ones(14), np.ones(4)
-    budget.removal_steps(*block, *arrays, 10, 1.0, False)
-    with pytest.raises(ValueError, match="inverse"):
-        budget.projection_steps(*block, *arrays, 10, 1.0, False)

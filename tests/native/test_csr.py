@@ -211,13 +211,6 @@ def test_the_nonzeros_of_a_dense_array(seed: int, n: int, d: int, dtype: type) -
     np.testing.assert_array_equal(indices, expected.indices)
 
 
-def test_nonzeros_that_do_not_fit_are_refused() -> None:
-    X = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
-    for n in (0, 1, 2, 4, 9):
-        with pytest.raises(ValueError, match="as many entries as X has non-zeros"):
-            csr.copy_nonzeros(X, np.empty(n), np.empty(n, np.int32))
-
-
 # --------------------------------------------------------------------------------- the passes of a linear machine
 
 
@@ -267,23 +260,6 @@ def test_results_are_the_same_on_any_number_of_threads(k: int, shape: Any) -> No
             np.testing.assert_array_equal(one, two)
     np.testing.assert_allclose(found[0][0], W @ X.T.astype(float), atol=1e-9)
     np.testing.assert_allclose(found[0][1], coef @ X.astype(float), atol=1e-9)
-
-
-def test_several_threads_share_a_matrix() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    X = make_csr(many_rows(2000, 300, 0.2))
-    coefs = [weights(np.random.default_rng(i), 1 + i % 9, 2000) for i in range(40)]
-
-    def total(coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.empty((len(coef), 300))
-        csr.rmatvec(ONE, X, coef, None, out)
-        return out
-
-    alone = [total(coef) for coef in coefs]
-    with ThreadPoolExecutor(4) as pool:
-        for one, other in zip(alone, pool.map(total, coefs), strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 def test_indptr_beyond_32_bits(tmp_path: Path) -> None:

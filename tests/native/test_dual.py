@@ -91,7 +91,7 @@ def solve(
 # --- working sets ----------------------------------------------------------------------------------------------------
 
 
-@quick
+@settings(quick, max_examples=50)
 @given(
     seed=seeds,
     m=st.integers(1, 12),
@@ -100,41 +100,28 @@ def solve(
     zeros=st.booleans(),
     C=st.sampled_from([1e-4, 0.1, 1.0, 50.0]),
     dtype=dtypes,
+    has_intercept=st.booleans(),
 )
-def test_working_sets_solve_the_box_problem(
-    seed: int, m: int, share: int, unit: bool, zeros: bool, C: float, dtype: np.dtype
+def test_working_sets_solve_the_problem(
+    seed: int, m: int, share: int, unit: bool, zeros: bool, C: float, dtype: np.dtype, has_intercept: bool
 ) -> None:
+    """Those of any size without an intercept, those of all rows in float64 with one."""
     problem = make_problem(seed, m, ridge=0.1, C=C, unit=unit, zeros=zeros)
     if not unit:
         problem = problem._replace(upper=problem.upper / problem.K.diagonal())
-    tol = 1e-6 if dtype == DOUBLE else 1e-3
-    beta, f, _, violation = solve(problem, size=min(share, m), tol=tol, has_intercept=False, dtype=dtype, max_sets=3000)
+    size, dtype = (m, DOUBLE) if has_intercept else (min(share, m), dtype)
+    tol, error = (1e-7, 1e-9) if has_intercept else (1e-6, 1e-6) if dtype == DOUBLE else (1e-3, 1e-3)
+    beta, f, _, violation = solve(problem, size=size, tol=tol, has_intercept=has_intercept, dtype=dtype, max_sets=3000)
     terms = problem.terms
     assert (beta >= terms.lo).all()
     assert (beta <= terms.hi).all()
-    np.testing.assert_allclose(f, problem.K @ beta, rtol=1e-6, atol=1e-6 if dtype == DOUBLE else 1e-3)
+    assert abs(beta.sum()) <= 1e-12 * (1 + np.abs(beta).sum()) or not has_intercept
+    np.testing.assert_allclose(f, problem.K @ beta, rtol=min(error, 1e-6), atol=error)
     assert violation < tol
-    assert problem.violation(beta, False) < tol * (1 + 1e-6) + (1e-4 if dtype == SINGLE else 1e-12)
+    assert problem.violation(beta, has_intercept) < tol * (1 + 1e-6) + (1e-4 if dtype == SINGLE else 1e-12)
     # sum_i u_i v_i bounds what is left of the objective
-    left = 2 * tol * problem.upper.sum() + 1e-9
-    assert problem.objective(beta) <= problem.optimum(False) + left + (1e-3 if dtype == SINGLE else 0.0)
-
-
-@quick
-@given(seed=seeds, m=st.integers(1, 10), C=st.sampled_from([1e-3, 0.5, 20.0]), zeros=st.booleans(), unit=st.booleans())
-def test_one_working_set_solves_the_equality_problem(seed: int, m: int, C: float, zeros: bool, unit: bool) -> None:
-    problem = make_problem(seed, m, ridge=0.1, C=C, zeros=zeros, unit=unit)
-    if not unit:
-        problem = problem._replace(upper=problem.upper / problem.K.diagonal())
-    beta, f, _, violation = solve(problem, size=m, tol=1e-7, has_intercept=True)
-    terms = problem.terms
-    assert (beta >= terms.lo).all()
-    assert (beta <= terms.hi).all()
-    assert abs(beta.sum()) <= 1e-12 * (1 + np.abs(beta).sum())
-    np.testing.assert_allclose(f, problem.K @ beta, rtol=1e-9, atol=1e-9)
-    assert violation < 1e-7
-    assert problem.violation(beta, True) < 1e-7 * (1 + 1e-6) + 1e-12
-    assert problem.objective(beta) <= problem.optimum(True) + 1e-6 * (1 + problem.upper.sum())
+    left = 2 * tol * problem.upper.sum() + (1e-6 if has_intercept else 1e-9)
+    assert problem.objective(beta) <= problem.optimum(has_intercept) + left + (1e-3 if dtype == SINGLE else 0.0)
 
 
 @pytest.mark.parametrize("order", ["mixed", "sorted by label", "one of a kind"])
@@ -246,14 +233,6 @@ def test_a_second_call_continues_the_first() -> None:
         if violation < 1e-5 or not done:
             break
     np.testing.assert_array_equal(beta, at_once)
-
-
-def test_max_sets_is_obeyed() -> None:
-    problem = make_problem(8, 40, ridge=0.01, C=100.0)
-    for quota in (0, 1, 3):
-        _, _, n_sets, violation = solve(problem, size=4, tol=1e-9, has_intercept=False, max_sets=quota)
-        assert n_sets == quota
-        assert violation > 1e-9
 
 
 # --- violation, choice, products -------------------------------------------------------------------------------------
@@ -462,31 +441,6 @@ def test_no_rows(has_intercept: bool, dtype: np.dtype) -> None:
     args = K, terms, empty.copy(), empty.copy(), tile, dual.WorkingSet(0, 0), 1e-3, has_intercept, 9
     assert dual.solve_working_sets(ALONE, *args) == (0, 0, 0.0, 0.0)
     assert dual.kkt_violation(terms, empty, empty, has_intercept, empty.copy()) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
-def test_curvature_is_a_diagonal_added_to_the_kernel_matrix(
-    entries: np.dtype, tiles: np.dtype, has_intercept: bool
-) -> None:
-    m, C = 300, 1e6  # bounds that are not reached
-    problem, rng = make_problem(0, m, C=C), np.random.default_rng(0)
-    curvature, target = rng.uniform(0.1, 3.0, m), rng.normal(size=m)
-    bound, K = np.full(m, C), problem.K.astype(entries)
-    solutions = []
-    for matrix, own in ((K, curvature), ((problem.K + np.diag(curvature)).astype(entries), None)):
-        scale = 1.0 / np.sqrt(problem.K.diagonal() + curvature)
-        terms = dual.SeparableTerms(target, -bound, bound, scale, 0.05, own)
-        beta, f, violations = np.zeros(m), np.zeros(m), np.empty(m)
-        work = make_tile(64, tiles), dual.WorkingSet(64, m)
-        dual.solve_working_sets(ALONE, matrix, terms, beta, f, *work, 1e-5, has_intercept, 5000)
-        found = dual.kkt_violation(terms, beta, f, has_intercept, violations)
-        assert found[1] < 1e-5
-        np.testing.assert_allclose(f, matrix.astype(float) @ beta, atol=1e-5)
-        solutions.append((beta, found[0], violations))
-    np.testing.assert_allclose(solutions[0][0], solutions[1][0], atol=2e-4)
-    assert solutions[0][1] == pytest.approx(solutions[1][1], abs=1e-4)
-    assert terms.curvature is None
 
 
 def test_terms_keep_their_arrays() -> None:

@@ -245,27 +245,6 @@ def test_lists_are_in_the_order_of_rows() -> None:
     team.close()
 
 
-@pytest.mark.parametrize("bad", [np.nan, -np.inf])
-@pytest.mark.parametrize("share", [0.2, 1.0])
-def test_numbers_that_are_none_do_no_harm(bad: float, share: float) -> None:
-    rng = np.random.default_rng(0)
-    f, f_end, signed = (np.where(rng.uniform(size=300) < share, bad, part) for part in lines(1, 300, ties=False))
-    coef = np.empty(300)
-    for lo, hi in ((0.0, FAR), (bad, FAR), (0.0, bad)):
-        hinge.scan_breakpoints(ALONE, f, f_end, 0.0, bad, signed, lo, hi)
-        hinge.collect_residuals(ALONE, f, f_end, 0.5, signed, lo, hi, coef)
-    for keys, jumps in ((f, signed), (f_end, np.abs(signed)), (np.abs(f), f)):
-        for level in (1.0, -1.0, bad, -100.0, 1e9):
-            hinge.find_root(keys, jumps, 1.0, level, 0.0)
-            hinge.weighted_quantile(keys, jumps, level)
-    for number in (0.3, bad):
-        hinge.advance_with_intercept(ALONE, f.copy(), f_end, signed, number, bad, f, bad, bad, coef)
-        hinge.advance(ALONE, f.copy(), f_end, signed, number, 0.1, coef)
-        hinge.smoothed_hinges(ALONE, f, number, signed, 0.0, bad, 1.0, coef)
-        hinge.smoothed_slopes(ALONE, f, number, signed, bad)
-        hinge.rows_near_kink(ALONE, f, number, signed, bad)
-
-
 def test_a_quantile_of_nothing_is_no_number() -> None:
     assert np.isnan(hinge.weighted_quantile(np.empty(0), np.empty(0), 1.0))
     assert hinge.find_root(np.empty(0), np.empty(0), 2.0, -1.0, 0.0) == 0.5

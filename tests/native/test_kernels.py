@@ -170,11 +170,8 @@ def test_rows_may_be_part_of_a_wider_array(dtype: np.dtype) -> None:
     np.testing.assert_allclose(whole[:, 1:4], expected, rtol=1e-5)
 
 
-def test_sizes_of_distances_must_fit() -> None:
+def test_squares_are_of_both_and_a_degree_is_not_negative() -> None:
     X, Z = np.zeros((2, 3)), np.zeros((4, 3))
-    for x, z, shape in ((X, Z[:, :2].copy(), (2, 4)), (X, Z, (2, 3)), (X, Z, (3, 4)), (X, Z, (0, 4))):
-        with pytest.raises(ValueError, match="must be"):
-            kernels.kernel_matrix(x, None, z, None, 1.0, np.zeros(shape))
     with pytest.raises(ValueError, match="squares must be of both"):
         kernels.kernel_matrix(X, np.zeros(2), Z, None, 1.0, np.zeros((2, 4)))
     with pytest.raises(ValueError, match="degree must be at least 0, got -1"):

@@ -1,56 +1,16 @@
-"""Compiled threads: several fits at once, and interrupts at any moment.
+"""Compiled threads: passes that are stopped, and interrupts at any moment.
 
 Forks, refused threads and the end of an interpreter are in `tests/project/test_reliability.py`.
 """
 
 import subprocess
 import sys
-import textwrap
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
 from widemargin._native import Stopped, Team, dense
-
-MACHINES: list[Any] = [
-    DCSVMClassifier(C=10.0, n_levels=0, random_state=0, n_jobs=2),
-    OCASClassifier(C=0.1, n_jobs=2),
-    BSGDClassifier(budget=30, n_epochs=2, random_state=0),
-    DCPredClassifier(random_state=0, n_jobs=2),
-]
-
-
-def rows(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 6)).astype(np.float32)
-    return X, (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0).astype(int)
-
-
-def run(script: str, *arguments: str) -> str:
-    command = [sys.executable, "-c", textwrap.dedent(script), *arguments]
-    folder = Path(__file__).parents[2]  # where `benchmarks` is
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-@pytest.mark.slow
-def test_fits_in_four_threads_at_once() -> None:
-    X, y = rows()
-    alone = [machine.fit(X, y).decision_function(X) for machine in MACHINES]
-
-    def fit(k: int) -> np.ndarray:
-        machine = MACHINES[k % len(MACHINES)]
-        values: np.ndarray = type(machine)(**machine.get_params()).fit(X, y).decision_function(X)
-        return values
-
-    with ThreadPoolExecutor(4) as pool:
-        for k, values in enumerate(pool.map(fit, range(12))):
-            np.testing.assert_array_equal(values, alone[k % len(MACHINES)])
 
 
 def test_a_stopped_team_leaves_a_pass_and_can_be_used_again() -> None:
@@ -71,9 +31,10 @@ def test_a_stopped_team_leaves_a_pass_and_can_be_used_again() -> None:
 def test_a_thousand_interrupts_at_random_moments() -> None:
     """Each fit returns a machine or raises KeyboardInterrupt; afterwards fits are what they were, to the last digit."""
     script = """
-        from benchmarks.reliability.threads import count_interrupts
-
-        ends = count_interrupts(1000)
-        print(sum(ends.values()), ends["models that changed"], ends["stopped"] > 100)
-    """
-    assert run(script) == "1000 0 True\n"
+from benchmarks.reliability.threads import count_interrupts
+ends = count_interrupts(1000)
+print(sum(ends.values()), ends["models that changed"], ends["stopped"] > 100)
+"""
+    command, folder = [sys.executable, "-c", script], Path(__file__).parents[2]  # where `benchmarks` is
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.stdout == "1000 0 True\n", ended.stderr

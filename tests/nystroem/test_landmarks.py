@@ -50,23 +50,6 @@ def test_selection(form: Any) -> None:
     assert {tuple(row) for row in select_landmarks(form(X), 60, rng, weights=weights)} == rows
 
 
-def test_heavy_rows_draw_the_centroids() -> None:
-    heavy = np.where(np.arange(200) < 10, 1e6, 1e-6)
-    landmarks = select_landmarks(X, 10, np.random.default_rng(0), weights=heavy)
-    nearest = naive.pairwise(X[:10], landmarks, "squared_distance").min(axis=1)
-    assert nearest.max() < 1.0
-    everywhere = select_landmarks(X, 10, np.random.default_rng(0))
-    assert nearest.sum() < naive.pairwise(X[:10], everywhere, "squared_distance").min(axis=1).sum()
-
-
-@pytest.mark.parametrize(("form", "dtype"), [(np.ascontiguousarray, np.float32), (sp.csr_array, np.float64)])
-@pytest.mark.parametrize("name", KERNELS)
-def test_values(name: str, form: Any, dtype: type) -> None:
-    U = X[:6].astype(dtype)
-    C = landmark_features(KERNELS[name][0], U).evaluate(form(X.astype(dtype)))
-    np.testing.assert_allclose(C, gram(X, X[:6], name), rtol=2e-3 if dtype == np.float32 else 1e-10, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
 def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
     kernel, kind, function = KERNELS[name]
@@ -79,11 +62,6 @@ def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
     assert np.all(both[1] <= exact + 1e-10)
     nearer = min(both, key=lambda estimate: np.square(estimate - exact).sum())
     np.testing.assert_allclose(features.evaluate(X)[:, 6:], nearer, rtol=1e-9)
-
-
-def test_the_triangle_rule_needs_distances() -> None:
-    with pytest.raises(ValueError, match="pseudo='triangle' is for kernels of distances"):
-        add_by_triangle_rule(landmark_features(KERNELS["poly"][0], X[:3]), X[5:7], X)
 
 
 def test_products() -> None:

@@ -1,6 +1,5 @@
 """Divisions: balanced by rules that routing repeats, from the candidates that were given."""
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.kernels.kernel_operator import KernelOperator
-from widemargin.partition import routing
 from widemargin.partition.divide import ClusteringSettings, Division, clustering_level, divide, divisions
 
 METHODS = ("kernel", "input", "random")
@@ -53,29 +51,6 @@ def test_labels_are_the_routers_own_assignment(method: str, form: Any) -> None:
     assert len(division.sample_indices) == len(division.router.labels) == 100
     assert np.all(np.diff(division.sample_indices) > 0)
     assert division.labels.max() < division.router.n_clusters
-
-
-def test_the_samples_kernel_matrix_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often clusters are split and joined."""
-    points, rounds = [], []
-    module = sys.modules["widemargin.partition.divide"]
-    fill_gram, with_labels = module.fill_gram, routing.KernelRouter.with_labels
-
-    def count(kernel: Any, A: Any, out: Any, team: Any) -> None:
-        points.append(A)
-        fill_gram(kernel, A, out, team)
-
-    def note(self: Any, labels: Any) -> Any:
-        rounds.append(labels)
-        return with_labels(self, labels)
-
-    monkeypatch.setattr(module, "fill_gram", count)
-    monkeypatch.setattr(routing.KernelRouter, "with_labels", note)
-    division = cut(lopsided(), 16, "kernel")
-    assert len(rounds) >= 1
-    assert len(points) == 1
-    assert len(points[0]) == len(division.sample_indices)
-    assert "gram" not in vars(division.router) or division.router.gram is division.router.known_gram
 
 
 @pytest.mark.parametrize(

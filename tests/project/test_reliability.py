@@ -39,15 +39,16 @@ def test_a_limit_is_kept(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "classes", "rows"),
+    ("case", "layout", "classes", "rows"),
     [
-        *((case, 10, 4000) for case in sorted(memory.CASES.keys() - {"compress"})),
-        *(("compress", 2, 8000), ("compress", 10, 8000), ("OCASClassifier", 100, 20_000)),
+        *((case, "float64 C", 10, 4000) for case in sorted(memory.CASES.keys() - {"compress"})),
+        *(("compress", "float64 C", classes, 8000) for classes in (2, 10)),
+        *(("OCASClassifier", "float64 C", 100, 20_000), ("DCSVMClassifier", "csr", 2, 8000)),
     ],
 )
-def test_a_memory_budget_is_kept(case: str, classes: int, rows: int) -> None:
+def test_a_memory_budget_is_kept(case: str, layout: str, classes: int, rows: int) -> None:
     run = command.Run(rows=rows, columns=50)
-    ((result,),) = command._measured_apart(memory.MEMORY, (case, "float64 C", classes, 50), run)
+    ((result,),) = command._measured_apart(memory.MEMORY, (case, layout, classes, 50), run)
     assert result["outcome"] == "ok" or "memory_budget must be at least" in result["outcome"]
     assert result.get("kept", True), result
 

@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planes import always, assert_planes_hold, begun, true_risk
-from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.ocas import OCASSettings, OCASTraining
-from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane import active_rows
 from widemargin.solvers.cutting_plane.accelerations import suits_newton
 from widemargin.solvers.cutting_plane.active_rows import ActiveRows
@@ -117,28 +114,6 @@ def test_ties_at_the_largest_share() -> None:
     helper._share = active_rows._MAX_SHARE
     assert helper._restrict() is None
     assert any(helper._restrict() is not None for _ in range(4))
-
-
-def test_another_C_forgets_failures() -> None:
-    """The objective of a larger C is larger: no failure. Newton's method, given up at one C, is used at the next."""
-    X, signed = problem(3, 400)
-    rows, team = make_design_matrix(X, ThreadTeam(1)), ThreadTeam(1)
-    training = OCASTraining(rows, [HingeLoss(signed, team)], OCASSettings(C=C), Progress(), team)
-    training.make_machines()
-    (machine,) = training.machines
-    training.active_rows[machine] = helper = active(rows, machine)
-    training.set_risk_weight(C)
-    training.begin(None, C)
-    training.update_bounds()
-    for _ in range(2):
-        training.run_round()
-    helper.uses_newton, helper._newton = False, True
-    training.restart()
-    training.set_risk_weight(1e3 * C)
-    assert helper.uses_newton
-    assert helper._n_failures == 0
-    assert not helper._count_failure()
-    assert helper._n_failures == 0
 
 
 def test_a_sample_is_not_misled_by_the_order_of_the_rows() -> None:

@@ -87,16 +87,6 @@ def test_steps(problem: Problem, slope: float) -> None:
     assert (step == 0.0) == (slope == 1e9)
 
 
-def test_curvatures_are_those_of_the_risk(problem: Problem) -> None:
-    if problem.has_intercept:
-        return
-    h, e = 1e-4, np.zeros_like(problem.f)
-    for i in range(10):
-        e[:], e[0, i] = 0.0, h
-        second = problem.risk(problem.f + e) - 2.0 * problem.risk(problem.f) + problem.risk(problem.f - e)
-        assert problem.loss.curvatures(problem.f)[i] == pytest.approx(second / h**2, abs=1e-4)
-
-
 def test_restrict(problem: Problem) -> None:
     some = np.array([1, 5, 6, 20])
     part = problem.loss.restrict(some, 2.5)

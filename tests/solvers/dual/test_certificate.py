@@ -1,4 +1,4 @@
-"""Where a point stands, against the textbook's primal, dual and intercept."""
+"""Where a point stands, against the textbook's primal, dual and intercept; of many problems, as each alone."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import dual as naive
-from widemargin.solvers.dual.certificate import Limits, certify
-from widemargin.solvers.dual.problem import is_free, make_terms, svm_problem
+from widemargin.solvers.dual.certificate import Limits, certify, certify_each
+from widemargin.solvers.dual.problem import is_free, join_problems, make_terms, restrict_terms, svm_problem
 from widemargin.solvers.results import NO_CERTIFICATE, Certificate
 
 quick = settings(max_examples=80, deadline=None, derandomize=True)
@@ -58,12 +58,6 @@ def test_certificate_of_any_feasible_point(seed: int, n: int, has_intercept: boo
         assert found.intercept == pytest.approx((y - K @ beta)[free].mean())
 
 
-def test_bounds_of_the_signed_problem() -> None:
-    problem = svm_problem(np.array([1.0, -1.0, -1.0]), np.array([2.0, 3.0, 0.0]))
-    assert problem.lo.tolist() == [0.0, -3.0, 0.0]
-    assert problem.hi.tolist() == [2.0, 0.0, 0.0]
-
-
 @pytest.mark.parametrize("diagonal", [[1.0, 1e-30, 0.0], [4.0, -1.0, 1.0]])
 def test_scale_of_a_diagonal_with_nothing_on_it(diagonal: list[float]) -> None:
     terms = make_terms(svm_problem(np.ones(3), np.ones(3)), np.array(diagonal))
@@ -91,3 +85,41 @@ def test_a_tolerance_is_tightened_only_where_it_is_met_and_the_gap_too_large() -
     assert Limits(1e-3, max_relative_gap=np.inf).next_tol(1e-3, wide) == 1e-3
     columns = Certificate(*np.array([wide, tight, NO_CERTIFICATE]).T)
     np.testing.assert_allclose(limits.next_tol(np.full(3, 1e-3), columns), [5e-6, 1e-3, 1e-3])
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("tol", [1e-3, 5.0])  # problems whose violation is above it have the optimal intercept
+def test_certificates_of_many_problems_are_those_of_each_alone(has_intercept: bool, tol: float) -> None:
+    rng = np.random.default_rng(0)
+    problems, points = [], []
+    for m in rng.integers(1, 7, size=200):
+        y, upper = rng.choice([-1.0, 1.0], m), rng.integers(1, 3, m).astype(np.float64)
+        problems.append(svm_problem(y, upper, has_intercept=has_intercept))
+        points.append(np.clip(rng.integers(-1, 2, m) * rng.choice([0.5, 1.0], m), problems[-1].lo, problems[-1].hi))
+    starts = np.cumsum([0, *map(len, points)])
+    beta, decision = np.concatenate(points), rng.standard_normal(starts[-1])
+    terms = make_terms(join_problems(problems), np.ones(len(beta)))
+    together = certify_each(terms, beta, decision, starts, has_intercept=has_intercept, tol=tol)
+    for k, certificate in enumerate(zip(*together, strict=True)):
+        part = slice(starts[k], starts[k + 1])
+        own, violations = restrict_terms(terms, part), np.empty(len(points[k]))
+        alone = certify(own, beta[part], decision[part], violations, has_intercept=has_intercept, tol=tol)
+        np.testing.assert_allclose(certificate, alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_certificates_of_converged_problems_do_not_depend_on_the_others(has_intercept: bool) -> None:
+    """To the last bit: which pairs of classes are certified at one time depends on the clock."""
+    rng = np.random.default_rng(1)
+    sizes = np.array([40, 0, 300, 0, 1000, 7, 129])
+    starts = np.concatenate([[0], sizes.cumsum()])
+    y, upper = rng.choice([-1.0, 1.0], starts[-1]), rng.random(starts[-1]) + 0.5
+    problem = svm_problem(y, upper, has_intercept=has_intercept)
+    terms, beta = make_terms(problem, np.ones(len(y))), np.clip(rng.standard_normal(len(y)), problem.lo, problem.hi)
+    decision = rng.standard_normal(len(y))
+    together = certify_each(terms, beta, decision, starts, has_intercept=has_intercept, tol=np.inf)
+    for k, size in enumerate(sizes):
+        part = slice(starts[k], starts[k + 1])
+        own = restrict_terms(terms, part), beta[part], decision[part], np.array([0, size])
+        alone = certify_each(*own, has_intercept=has_intercept, tol=np.inf)
+        assert [column[k] for column in together] == [column[0] for column in alone]

@@ -28,15 +28,6 @@ def problems() -> list[DualProblem]:
 
 
 @pytest.mark.parametrize("problem", problems(), ids=["classification", "regression"])
-def test_a_start_at_the_optimum_needs_no_working_set(K: Vector, problem: DualProblem) -> None:
-    with Progress() as progress, ThreadTeam(1) as team:
-        first = solve_in_memory(K, problem, np.zeros(80), Limits(1e-6), team, progress)
-        again = solve_in_memory(K, problem, first.beta, Limits(1e-5), team, progress)
-    assert (first.n_iter > 0, again.n_iter) == (True, 0)
-    np.testing.assert_allclose(again.decision, K @ first.beta, atol=1e-9)
-
-
-@pytest.mark.parametrize("problem", problems(), ids=["classification", "regression"])
 def test_results_are_those_from_zero_and_stay_once_no_bound_is_reached(K: Vector, problem: DualProblem) -> None:
     limits = Limits(1e-6)
     with Progress() as progress, ThreadTeam(1) as team:

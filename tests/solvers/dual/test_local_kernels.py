@@ -57,11 +57,3 @@ def test_a_machine_without_a_matrix_is_that_with_one(
     np.testing.assert_allclose(without.objective_, with_matrix.objective_, rtol=2e-4)
     function = "predict" if is_regression else "decision_function"
     np.testing.assert_allclose(getattr(without, function)(data), getattr(with_matrix, function)(data), atol=1e-2)
-
-
-@pytest.mark.slow
-def test_the_machine_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, value = local_rows()
-    monkeypatch.setattr(solver, "LEAST_ROWS", 0)
-    one, two = (DCSVMClassifier(C=10.0, gamma=40.0, n_jobs=k, random_state=0).fit(X, value > 0) for k in (1, 2))
-    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)

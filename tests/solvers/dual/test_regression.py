@@ -168,12 +168,6 @@ def test_a_sum_that_is_not_zero(n: int) -> None:
     assert np.mean(score < 0) == pytest.approx(nu, abs=0.02)
 
 
-def test_epsilon_must_be_a_number_from_zero_on() -> None:
-    for epsilon in (-0.1, np.nan):
-        with pytest.raises(ValueError, match="epsilon"):
-            make_terms(regression_problem(np.zeros(3), np.ones(3), epsilon), np.ones(3))
-
-
 @settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(1, 40),

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from naive import dual as naive
-from widemargin._native import Team, dual
+from widemargin._native import dual
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import subproblems
 from widemargin.solvers.dual.certificate import Limits
-from widemargin.solvers.dual.problem import PairProblems, pair_problem, svm_problem
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.dual.subproblems import (
     Subproblem,
     join_subproblems,
@@ -149,57 +149,14 @@ def test_lying_arguments_are_refused() -> None:
     K, n = np.eye(5), 4
     terms = dual.SeparableTerms(*(np.ones(n) * s for s in (1.0, -1.0, 1.0, 1.0)))
     rows, starts, beta, f = np.arange(n), np.array([0, 2, n]), np.zeros(n), np.zeros(n)
-    good = [K, rows, starts, terms, beta, f, False]
-    problems = dual.Subproblems64(*good)
-    for place, wrong, error in (
-        (1, np.array([0, 1, 2, 5]), IndexError),
-        (1, np.array([0, 1, 2, -1]), IndexError),
-        (1, rows[:3].copy(), ValueError),
-        (2, np.array([0, 3, 2, n]), ValueError),
-        (2, np.array([1, n]), ValueError),
-        (2, np.array([0, 3]), ValueError),
-        (2, np.array([], np.int64), ValueError),
-        (4, np.zeros(3), ValueError),
-        (5, np.zeros(n, np.float32), TypeError),
-        (0, np.eye(5, dtype=np.float32), TypeError),
-    ):
-        with pytest.raises(error):
-            dual.Subproblems64(*[wrong if k == place else argument for k, argument in enumerate(good)])
-    with pytest.raises(ValueError, match="tol"):
-        problems.solve(Team(1), np.ones(3), np.ones(2, np.int64), 1.0)
-    with pytest.raises(ValueError, match="max_sets"):
-        problems.solve(Team(1), np.ones(2), np.ones(1, np.int64), 1.0)
-    for seconds in (np.nan, -1.0, np.inf):
-        problems.solve(Team(1), np.ones(2), np.ones(2, np.int64), seconds)
-
-
-@pytest.mark.parametrize("has_intercept", [False, True])
-def test_joined_pairs_are_those_of_each_pair(has_intercept: bool) -> None:
-    rng = np.random.default_rng(0)
-    classes, upper = rng.permutation(np.repeat(np.arange(5), [3, 1, 4, 2, 3])), rng.random(13)
-    pairs = PairProblems(classes, upper, has_intercept=has_intercept)
-    chosen = np.array([7, 0, 3, 9])
-    rows, starts, joined = pairs.join(chosen)
-    for p, (first, second) in enumerate([(2, 3), (0, 1), (0, 4), (3, 4)]):
-        own_rows, own = pair_problem(classes, upper, first, second, has_intercept=has_intercept)
-        part = slice(starts[p], starts[p + 1])
-        np.testing.assert_array_equal(rows[part], own_rows)
-        for vector, of_pair in zip(joined.take(part)[:3], own[:3], strict=True):
-            np.testing.assert_array_equal(vector, of_pair)
-        assert len(own_rows) == pairs.sizes[chosen[p]]
-    assert joined.has_intercept == has_intercept
-
-
-def test_results_followed_by_later_ones() -> None:
-    K = make_matrix(60)
-    first = solve(K, make_parts(60, [30, 20, 10]), max_iter=0)
-    later = solve(K, make_parts(60, [30, 20, 10])).take(np.array([2, 0]))
-    joined = first.followed_by(np.array([2, 0]), later, np.array([True, False]))
-    np.testing.assert_array_equal(joined[2].beta, later[0].beta)
-    np.testing.assert_array_equal(joined[0].beta, first[0].beta)
-    assert joined.converged.tolist() == [False, False, True]
-    assert [result.n_iter for result in joined] == [later[1].n_iter, 0, later[0].n_iter]
-    assert [len(result.history) for result in joined] == [2, 1, 2]
+    for wrong in ([0, 1, 2, 5], [0, 1, 2, -1]):
+        with pytest.raises(IndexError):
+            dual.Subproblems64(K, np.array(wrong), starts, terms, beta, f, False)
+    for wrong in ([0, 3, 2, n], [1, n], [0, 3], []):
+        with pytest.raises(ValueError, match="starts"):
+            dual.Subproblems64(K, rows, np.array(wrong, np.int64), terms, beta, f, False)
+    with pytest.raises(TypeError):
+        dual.Subproblems64(K.astype(np.float32), rows, starts, terms, beta, f, False)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])

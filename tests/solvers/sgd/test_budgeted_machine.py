@@ -219,22 +219,6 @@ def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> Non
         np.testing.assert_allclose(decide(machine, rbf, X), [slow.decision_values(z) for z in X], rtol=1e-3, atol=1e-2)
 
 
-@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
-@pytest.mark.parametrize(("form", "average"), [(np.asarray, True), (sp.csr_array, False)])
-def test_chunks_and_copied_states_give_the_same_bits(maintenance: str, form: Any, average: bool) -> None:
-    X, signed_weights = data(150)
-    X = form(X)
-    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, average=average, merge="lookup-wd")
-    whole = run(settings, X, signed_weights).expansion()
-    machine = make_machine(settings, X)
-    for start, stop in ((0, 1), (1, 60), (60, 71), (71, 149), (149, 150)):
-        machine.run(X[start:stop], np.arange(stop - start), signed_weights[start:stop])
-        machine = make_machine(settings, X, machine.state())
-    pieces = machine.expansion()
-    for a, b in zip(whole, pieces, strict=True):
-        np.testing.assert_array_equal(a.toarray() if sp.issparse(a) else a, b.toarray() if sp.issparse(b) else b)
-
-
 @pytest.mark.parametrize("merge", ["lookup-wd", "gss-paper"])
 def test_the_only_support_vector_of_its_sign_is_removed(merge: str) -> None:
     X, _ = data(60)
@@ -288,18 +272,6 @@ def test_rows_of_weight_zero_change_nothing_but_the_step_count() -> None:
 def test_merging_needs_the_gaussian_kernel() -> None:
     with pytest.raises(ValueError, match="Gaussian"):
         make_machine(settings_for(make_kernel("linear")), np.zeros((1, 2), np.float32))
-
-
-def test_arrays_are_aligned_to_cache_lines() -> None:
-    """Of new machines and of those from a state: vectors across two cache lines cost a tenth of the speed."""
-    X, signed_weights = data(40)
-    settings = settings_for(make_kernel("rbf", gamma=0.4), budget=37)
-    first = run(settings, X, signed_weights)
-    for machine in (first, make_machine(settings, X, first.state())):
-        assert isinstance(machine, MergingMachine)
-        for array in (machine.arrays.points, machine.arrays.slots):
-            assert array.ctypes.data % 64 == 0
-            assert array.strides[0] % 64 == 0
 
 
 @pytest.mark.parametrize("width", [np.int32, np.int64])
