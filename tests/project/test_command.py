@@ -91,7 +91,6 @@ def test_a_trial_writes_nothing(toy):
     assert not report.results("toy")
 
 
-@pytest.mark.slow
 def test_cells_have_processes_of_their_own():
     """Rows come one by one, with commit, machine, threads and load; what a cell prints is no row."""
     found = command.find_experiments("benchmarks")["one_row"]
@@ -107,7 +106,6 @@ def _chatter(n):
         yield k
 
 
-@pytest.mark.slow
 def test_a_cell_that_fails_or_hangs_is_named(capsys):
     with pytest.raises(RuntimeError, match="too few"):
         list(process.stream(_fail, 1, timeout=60.0))
@@ -148,7 +146,6 @@ def _ends_badly(name, run):
 BAD = Experiment("p/bad", ("crashes", "hangs", "works"), ("set", "part"), _ends_badly, seconds=0.8, parts=True)
 
 
-@pytest.mark.slow
 def test_a_run_goes_on_after_cells_that_crash_or_hang(monkeypatch, tmp_path, capsys):
     """Their rows of before stay, a row says how they ended, nothing that they started is left, none is tried twice."""
     monkeypatch.setattr(report, "EVIDENCE", tmp_path)
@@ -172,7 +169,6 @@ def test_a_run_goes_on_after_cells_that_crash_or_hang(monkeypatch, tmp_path, cap
     assert "ended: set=hangs" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_a_cell_that_the_end_of_the_run_cuts_off_has_not_failed(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(report, "EVIDENCE", tmp_path)
     assert run(BAD._replace(seconds=60.0, cells=("hangs", "works")), deadline=time.monotonic() + 3.0)
