@@ -235,6 +235,25 @@ def test_a_second_call_continues_the_first() -> None:
     np.testing.assert_array_equal(beta, at_once)
 
 
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_a_working_set_is_the_newer_half_of_the_last_one_and_the_largest_violators(has_intercept: bool) -> None:
+    m, size = 400, 32
+    rng = np.random.default_rng(0)
+    target = rng.uniform(1.0, 2.0, m) * rng.choice([-1.0, 1.0], m)  # K = 1: the violations at zero
+    terms = dual.SeparableTerms(target, np.full(m, -9.0), np.full(m, 9.0), np.ones(m))
+    beta, f = np.zeros(m), np.zeros(m)
+    tile, work, n_moved = dual.Tile64(size), dual.WorkingSet(size, m), 0
+    for n_new in (size, size // 2, size // 2):  # in the second and the third, one half is kept, and at its optimum
+        dual.solve_working_sets(ALONE, np.eye(m), terms, beta, f, tile, work, 1e-6, has_intercept, 1)
+        n_moved += n_new
+        moved = beta != 0.0
+        assert np.count_nonzero(moved) == n_moved
+        for side in (target > 0.0, target < 0.0) if has_intercept else (target != 0.0,):
+            violation = np.abs(target[side])
+            least = np.sort(violation)[-(n_moved // 2 if has_intercept else n_moved)]
+            assert violation[moved[side]].min() > least - 4.0 / 256.0  # the largest, but for a bin of the histogram
+
+
 # --- violation, choice, products -------------------------------------------------------------------------------------
 
 
