@@ -237,6 +237,6 @@ FIGURE2 = Experiment(  # Figure 2: h and wd as functions of m and kappa; errors 
     _figure2,
     settings={"rows": None, "sizes": (50, 100, 200, 400, 800), "pairs": 1_000_000},
     parts=True,
-    seconds=10.0,
+    seconds=5.0,
     draw=plots.draw_table,
 )
