@@ -67,7 +67,7 @@ def _rise(
     while True:
         trials.append(run(ladder(len(trials))))
         growth = ladder(len(trials)) / trials[-1].effort
-        is_stuck = len(trials) > 1 and trials[-1].objective == trials[-2].objective  # has reached a limit of its own
+        is_stuck = len(trials) > 5 and trials[-1].objective == trials[-6].objective  # has reached a limit of its own
         if trials[-1].objective <= goal or growth * trials[-1].seconds > limit or is_stuck or len(trials) > 40:
             return
 
