@@ -87,25 +87,24 @@ def pegasos(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
     return np.array([csr_steps(X.data, X.indices, X.indptr, X.shape[1], y, lam, steps, rng) for y in columns])
 
 
-def rehline(X: Any, problem: Linear, C: float, tol: float) -> Matrix:
+def rehline(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
     """ReHLine (Dai and Qiu, NeurIPS 2023), of two classes, on one core."""
     from rehline import plqERM_Ridge
 
-    model = plqERM_Ridge(loss={"name": "svm"}, C=C, max_iter=10**6, tol=tol)
+    model = plqERM_Ridge(loss={"name": "svm"}, C=C, max_iter=epochs, tol=1e-10)
     return np.atleast_2d(_quietly(model, X, problem.Y[:, 0]).coef_)
 
 
-def snap(X: Any, problem: Linear, C: float, tol: float) -> Matrix:
+def snap(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
     """Snap ML, of two classes, on all cores."""
     from snapml import SupportVectorMachine
 
-    model = SupportVectorMachine(regularizer=1 / C, max_iter=10**5, n_jobs=os.cpu_count(), tol=tol)
+    model = SupportVectorMachine(regularizer=1 / C, max_iter=epochs, n_jobs=os.cpu_count(), tol=1e-10)
     return np.atleast_2d(_quietly(model, X, problem.Y[:, 0]).coef_)
 
 
-def _finer(k: int) -> int:
-    """The k-th 1 / tol."""
-    return round(10 ** (k / 2))
+def _doubled(k: int) -> int:
+    return 2**k
 
 
 LIBLINEAR_EPOCHS = Rival(
@@ -113,7 +112,7 @@ LIBLINEAR_EPOCHS = Rival(
     "epochs",
     _double,
     lambda X, problem, C, epochs: liblinear(X, problem, C, epochs=epochs, tol=1e-10),
-    lambda k: 2**k,
+    _doubled,
 )
 # Its own rule lets it shrink and look again at what it shrank, which a tolerance it never reaches does not.
 LIBLINEAR_TOL = Rival(
@@ -121,12 +120,12 @@ LIBLINEAR_TOL = Rival(
     "1 / tol",
     _double,
     lambda X, problem, C, effort: liblinear(X, problem, C, epochs=most_epochs(X), tol=1 / effort),
-    _finer,
+    lambda k: round(10 ** (k / 2)),
 )
-SGD = Rival("SGD, averaged", "epochs", lambda X: X, sgd, lambda k: 2**k)
+SGD = Rival("SGD, averaged", "epochs", lambda X: X, sgd, _doubled)
 
-REHLINE = Rival("ReHLine", "1 / tol", _double, lambda X, p, C, effort: rehline(X, p, C, 1 / effort), _finer)
-SNAP = Rival("Snap ML", "1 / tol", _matrix, lambda X, p, C, effort: snap(X, p, C, 1 / effort), _finer)
+REHLINE = Rival("ReHLine", "epochs", _double, rehline, _doubled)
+SNAP = Rival("Snap ML", "epochs", _matrix, snap, _doubled)
 
 _OPTIONAL = {"rehline": REHLINE, "snapml": SNAP}  # by the package that they need
 RIVALS = (LIBLINEAR_EPOCHS, LIBLINEAR_TOL, SGD, *(rival for package, rival in _OPTIONAL.items() if find_spec(package)))
