@@ -1,6 +1,8 @@
 """Batches of samples of every kind against dense NumPy arrays."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -259,3 +261,16 @@ def test_sparse_rows_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) ->
     squares, peak = peak_of(lambda: make_samples(X, "distances").squares)
     assert peak < 0.6 * X.data.nbytes  # of 1.6 MB, for the squares and their parts 0.3
     np.testing.assert_allclose(squares, np.square(values.astype(np.float64)).sum(axis=1))
+
+
+def test_squares_are_whole_for_threads_that_ask_at_once() -> None:
+    X = np.ones((500_000, 8), np.float32)
+    barrier = Barrier(3)
+
+    def least_of(samples: DenseSamples) -> float:
+        barrier.wait()
+        return float(samples.squares.min())
+
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(10):
+            assert list(pool.map(least_of, [DenseSamples(X)] * 3)) == [8.0] * 3

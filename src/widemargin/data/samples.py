@@ -125,8 +125,9 @@ class DenseSamples:
     def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once."""
         if self._squares is None:
-            self._squares = np.empty(len(self.X))
-            linear.squared_norms(self.X, self._squares)
+            squares = np.empty(len(self.X))
+            linear.squared_norms(self.X, squares)
+            self._squares = squares  # whole, as other threads may ask for it meanwhile
         return self._squares
 
     def take(self, rows: Selection) -> DenseSamples:
