@@ -85,7 +85,7 @@ def _covtype(axes: Any, scale: Rows, boosting: Rows) -> None:
         at = {"textcoords": "offset points", "xytext": shift, "ha": side, "va": "center"}
         axes.annotate(label, (x[-1], y[-1]), color=colour, **at)
     axes.set_xscale("log")
-    axes.set_xlim(0.02, 1000)
+    axes.set_xlim(0.01, 1000)
     axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     axes.set_yscale("function", functions=(_depth_of, _accuracy_of))
     axes.set_ylim(74, 98.6)
@@ -96,10 +96,10 @@ def _covtype(axes: Any, scale: Rows, boosting: Rows) -> None:
 
 
 _LABELS = {
-    "exact": ("exact", _OURS, (8, -8), "left"),
+    "exact": ("exact", _OURS, (4, 8), "right"),
     "early": ("early", _EARLY, (-8, 8), "right"),
     "search": ("search of kernel, γ, C", _SEARCH, (8, 10), "right"),
-    "intelex": ("scikit-learn-intelex,\n116,202 rows", _INTELEX, (40, -52), "right"),
+    "intelex": ("scikit-learn-intelex,\n60,000 rows", _INTELEX, (40, -52), "right"),
     "trees": ("boosted trees", _TREES, (4, -10), "left"),
     "linear": ("linear", "#6a4c93", (9, 0), "left"),
 }
@@ -126,7 +126,7 @@ def _scale(axes: Any, rows: Rows) -> None:
     """Seconds of a fit over the number of rows."""
     names = {
         "intelex": ("scikit-learn-intelex", _INTELEX, "left"),
-        "exact": ("exact", _OURS, "left"),
+        "exact": ("exact", _OURS, (4, 8), "right"),
         "early": ("early", _EARLY, "left"),
     }
     for name, (label, colour, side) in names.items():
