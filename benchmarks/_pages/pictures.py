@@ -126,7 +126,7 @@ def _scale(axes: Any, rows: Rows) -> None:
     """Seconds of a fit over the number of rows."""
     names = {
         "intelex": ("scikit-learn-intelex", _INTELEX, "left"),
-        "exact": ("exact", _OURS, (4, 8), "right"),
+        "exact": ("exact", _OURS, "left"),
         "early": ("early", _EARLY, "left"),
     }
     for name, (label, colour, side) in names.items():
