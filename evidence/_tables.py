@@ -66,16 +66,14 @@ def _reach(rows: Rows) -> str:
     divided = ["LIBLINEAR", "ReHLine"]
     lines = []
     for row in rows:
-        limits = ["" if row.get(f"{method} reached") else "> " for method in methods]
-        seconds = [
-            f"{limit}{row[name]:.2g}" if name in row else "-" for limit, name in zip(limits, methods, strict=True)
-        ]
+        limits = {method: "" if row.get(f"{method} reached") else "> " for method in methods}
+        seconds = [f"{limits[method]}{row[method]:.2g}" if method in row else "-" for method in methods]
         shape = f"{row['n']:,} × {row['d']:,}"
         ratios = []
         for rival in divided:
-            times, least = row.get(f"{rival} / OCAS", math.nan), limits[methods.index(rival)]
-            ratio = f"{least}{times:.0f}" if times >= 100 else f"{least}{times:.2g}"
-            ratios.append(ratio if times == times else "-")
+            times = row.get(f"{rival} / OCAS", math.nan)
+            ratio = f"{times:.0f}" if times >= 100 else f"{times:.2g}"
+            ratios.append(limits[rival] + ratio if times == times else "-")
         lines.append([row["set"], shape, f"{row['C']:g}", *seconds, *ratios])
     return markdown(["set", "rows × columns", "C", *methods, *(f"{rival} ÷ OCAS" for rival in divided)], lines)
 

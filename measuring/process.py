@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-_ROOT = Path(__file__).resolve().parents[1]
+from measuring.imports import ROOT
+
 _TOUCHED = 4 << 30  # bytes
 _STATUS = Path("/proc/self/status")
 
@@ -31,9 +32,9 @@ def command(function: Callable[..., Any], *, is_stream: bool = False) -> list[st
     Arguments are the last argument of the command, or those of a stream its input, as JSON: a named tuple arrives as a
     list. The result is the last line printed; of a stream, each item is a line.
     """
-    parts = Path(function.__code__.co_filename).resolve().relative_to(_ROOT).with_suffix("").parts
+    parts = Path(function.__code__.co_filename).resolve().relative_to(ROOT).with_suffix("").parts
     code = f"""import json, os, sys
-sys.path.insert(0, {str(_ROOT)!r})
+sys.path.insert(0, {str(ROOT)!r})
 from {".".join(parts)} import {function.__name__} as run
 out = os.fdopen(os.dup(1), "w")
 encode = json.JSONEncoder(default=lambda value: value.item()).encode

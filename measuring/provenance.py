@@ -101,19 +101,25 @@ def _holds(name: str, file: str) -> bool:
     """
     if name.endswith("+") or not name:
         return name == commit()
+    changed = _changed_code(name)
+    return changed is not None and all(path.endswith(".py") for path in changed) and not changed & imported_files(file)
+
+
+@cache
+def _changed_code(name: str) -> set[str] | None:
+    """The files of src whose code is not that of a commit, as `_holds` counts; None without that commit."""
     if not git("cat-file", "-t", name):
-        return False
+        return None
     where = ("--name-only", "--", "src/widemargin", ":(exclude)src/widemargin/datasets")
     later = git("log", "--format=", "--invert-grep", f"--grep={_AS_BEFORE}", f"{name}..", *where)
-    changed = {*later.split(), *git("diff", "HEAD", *where).split()}
-    runs = imported_files(file)
-    return all(path.endswith(".py") and (path not in runs or _is_same_code(name, path)) for path in changed)
+    paths = {*later.split(), *git("diff", "HEAD", *where).split()}
+    return {path for path in paths if not (path.endswith(".py") and _is_same_code(name, path))}
 
 
 def _is_same_code(name: str, path: str) -> bool:
     """Whether the Python of a file at a commit is that of now, but for comments and docstrings."""
     before, now = git("show", f"{name}:{path}"), ROOT / path
-    return bool(before) and _statements(before) == _statements(now.read_text())
+    return bool(before) and now.exists() and _statements(before) == _statements(now.read_text())
 
 
 def _statements(code: str) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from measuring.imports import ROOT
 from measuring.provenance import machine_card
 
-_ROOT = Path(__file__).resolve().parents[1]
-RESULTS = _ROOT / "benchmarks" / "results"
-EVIDENCE = _ROOT / "evidence" / "results"  # of the papers' experiments
+RESULTS = ROOT / "benchmarks" / "results"
+EVIDENCE = ROOT / "evidence" / "results"  # of the papers' experiments
 
 Row = Mapping[str, Any]
 
