@@ -575,7 +575,9 @@ def test_working_sets_without_a_matrix_are_those_with_one(
 
 @pytest.mark.parametrize("seconds", [0.0, 0.004])
 def test_decision_values_of_stopped_working_sets_are_those_of_their_coefficients(seconds: float) -> None:
-    X, squares, K, terms, _ = kernel_problem(2000, 5)
+    X, squares, K, _, y = kernel_problem(2000, 5)
+    lo, hi = np.where(y > 0, 0.0, -30.0), np.where(y > 0, 30.0, 0.0)  # takes many times 4 ms
+    terms = dual.SeparableTerms(y, lo, hi, np.ones(2000))
     beta, f, team, rows = np.zeros(2000), np.zeros(2000), Team(2), dual.EntryRows32(X, squares, 0.14)
     state = terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, 2000)
     team.stop_after(seconds)
