@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -188,6 +189,22 @@ def resident_bytes() -> int:
     """Return the bytes resident now, or the peak where the system doesn't report them."""
     status = _status("VmRSS")
     return peak_bytes() if status is None else status
+
+
+def bytes_in_use() -> int:
+    """Return the bytes that malloc has given out and that are not freed (glibc's mallinfo2).
+
+    What is resident grows by what malloc keeps of freed memory as well: by a third in one run and not in the next.
+    """
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = _MallInfo
+    info = libc.mallinfo2()
+    return int(info.uordblks + info.hblkhd)
+
+
+class _MallInfo(ctypes.Structure):
+    _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in _names.split()]
 
 
 def _status(key: str) -> int | None:

@@ -62,6 +62,13 @@ class TestGoOn:
         clock.now += 7
         assert progress.elapsed == pytest.approx(2.1)
 
+    def test_ends_earlier_where_something_else_needs_the_time(self, clock: Clock) -> None:
+        progress = Progress(max_time=2.0)
+        progress.end_within(0.5)
+        progress.end_within(1.5)
+        clock.now += 0.6
+        assert not progress.go_on()
+
     def test_callback_sees_the_state_and_stops(self, clock: Clock) -> None:
         seen = []
 

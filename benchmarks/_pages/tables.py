@@ -455,8 +455,14 @@ def _limits_interrupts(rows: Rows) -> str:
 def _soak(rows: Rows) -> str:
     """One line for the whole run."""
     total = {name: int(sum(row[name] for row in rows)) for name in ("fits", "limited", "different")}
-    grown = rows[-1]["megabytes"] - rows[len(rows) // 2 - 1]["megabytes"]
-    header = ["fits", "with a limit", "different for another n_jobs", "MB more at the end than half-way", "threads"]
+    grown = rows[-1]["in_use"] - rows[len(rows) // 2 - 1]["in_use"]
+    header = [
+        "fits",
+        "with a limit",
+        "different for another n_jobs",
+        "MB more in use at the end than half-way",
+        "threads",
+    ]
     return markdown(header, [[*total.values(), f"{grown:.0f}", int(rows[-1]["threads"])]])
 
 

@@ -3,7 +3,8 @@
 Estimator, parameters, data (dense or CSR, float32 or float64, 2 to 5 classes) and limits are drawn from the seed. Each
 fit is made with one and with two threads; "different" counts those whose values of the rows are not equal to the last
 bit. A tenth of the fits has a time limit of a few milliseconds, and is not compared. A row of the table is a tenth of
-the run: `megabytes` is the resident memory at its end, `threads` the number of the process's threads.
+the run: `megabytes` is the resident memory at its end, `in_use` the part of it that malloc has given out and that is
+not freed, `threads` the number of the process's threads.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def soak(n_fits: int, seed: int) -> list[Row]:
                 "different": different,
                 "seconds": time.perf_counter() - start,
                 "megabytes": process.resident_bytes() / 2**20,
+                "in_use": process.bytes_in_use() / 2**20,
                 "threads": len(list(Path("/proc/self/task").iterdir())),
             }
         )

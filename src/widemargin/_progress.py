@@ -174,6 +174,10 @@ class Progress:
         """Seconds that `max_time` leaves; infinite without one."""
         return max(0.0, self._max_time - self.elapsed)
 
+    def end_within(self, seconds: float) -> None:
+        """End at most so many seconds after the start."""
+        self._max_time = min(self._max_time, seconds)
+
     @property
     def fraction(self) -> float | None:
         """How much of this stage is done, in [0, 1]: by work, else by log violation; None if that is unknown."""
