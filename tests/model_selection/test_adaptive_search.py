@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_classification
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
@@ -487,3 +488,15 @@ def test_groups_that_are_clusters_have_scores(seed: int, monkeypatch: pytest.Mon
     how: dict[str, Any] = {"Cs": [1.0], "gammas": [0.3], "kernels": "rbf", "search": "early", "refit": False}
     model = DCSVMRegressorCV(**how, epsilons=[0.1], cv=GroupKFold(5), random_state=seed).fit(X, y, groups=group)
     assert np.isfinite(model.best_score_)
+
+
+def test_many_equal_rows_do_not_make_the_first_gammas_expensive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are one cluster, whatever their number: distances are computed to some of them."""
+    module, rows = "widemargin.model_selection._adaptive_search", list[int]()
+    monkeypatch.setattr(f"{module}.cdist", lambda A, B, metric: rows.append(len(B)) or cdist(A, B, metric))
+    monkeypatch.setattr(f"{module}.CLUSTER_ROWS", 300)
+    X = np.where(np.arange(6000)[:, None] % 5 > 0, 0.0, np.random.default_rng(0).normal(size=(6000, 3)))
+    with pytest.warns(ConvergenceWarning, match="was stopped by max_time"):
+        DCSVMClassifierCV(max_time=1e-9, random_state=0).fit(X, X[:, 0] > 0)
+    assert len(rows) > 2
+    assert max(rows) < 1200

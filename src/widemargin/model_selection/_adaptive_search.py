@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.stats import t
 
 from .._memory import MemoryPlan
@@ -425,17 +426,17 @@ class AdaptiveSearch:
         n = len(self.data.rows)
         rows = np.sort(self.rng.choice(n, min(SAMPLED_ROWS, n), replace=False))
         weights, sample = self.data.weights[rows], _dense(self.X[rows])
-        pairs = np.array([weights @ _distances(sample, row, power) for row in sample])
-        mean = float(weights @ pairs) / float(weights.sum() ** 2)
+        metric = {1: "cityblock", 2: "sqeuclidean"}[power]
+        mean = float(weights @ cdist(sample, sample, metric) @ weights) / float(weights.sum() ** 2)
         cluster_of = np.empty(n, np.intp)
         for c, cluster in enumerate(self.clusters):
             cluster_of[cluster] = c
         near = np.zeros(len(rows))
         for c in np.unique(cluster_of[rows]):
-            others = _dense(self.X[self.clusters[c]])
-            for k in np.flatnonzero(cluster_of[rows] == c):
-                distances = _distances(others, sample[k], power)
-                near[k] = distances[distances > 0].min(initial=np.inf)
+            mine, cluster = cluster_of[rows] == c, self.clusters[c]
+            others = _dense(self.X[cluster[spread_rows(len(cluster), 2 * CLUSTER_ROWS)]])  # of many that are equal
+            distances = cdist(sample[mine], others, metric)
+            near[mine] = np.where(distances > 0, distances, np.inf).min(axis=1)
         known = np.isfinite(near)
         mean = mean if mean > 0 else 1.0
         return mean, _weighted_median(near[known], weights[known]) if known.any() else mean
@@ -599,10 +600,6 @@ def _mask(rows: RowIndices, n: int) -> Vector:
 
 def _dense(rows: Any) -> Matrix:
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
-
-
-def _distances(rows: Matrix, row: Vector, power: int) -> Vector:
-    return np.asarray((np.abs(rows - row) ** power).sum(axis=1))
 
 
 def _weighted_median(values: Vector, weights: Vector) -> float:

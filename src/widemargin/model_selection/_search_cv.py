@@ -63,6 +63,7 @@ _FIRST_EPSILONS = (0.1,)
 _LEAST_LEARNED, _MOST_LEARNED = 3000, 100_000  # rows of a machine that scales columns: the least, and of all pairs
 _DRAWN_FINALLY = 20_000  # rows that the best cells are scored on, where cells are scored on drawn rows
 _MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
+_TRAINING_PER_DIVISION = 4.0  # seconds of the last machine, if it is early / of dividing the rows
 _BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
 
 
@@ -405,8 +406,10 @@ class SearchCV(BestEstimator):
             has_relevance = self.relevance and not sp.issparse(rows.X)
             learn = partial(self._learn_factors, parts[0], names, progress) if has_relevance else None
             axes, limits = self._axes(rows, kernels, names), self._limits(kernels[0])
-            rng = make_rng(self.random_state, seed_of_none=0)
+            rng, start = make_rng(self.random_state, seed_of_none=0), perf_counter()
             search = AdaptiveSearch(parts, axes, self._make_kernel, learn, limits, memory, progress, team, rng)
+            if self.refit and self.max_time is not None:  # an early machine of all rows, which are divided once more
+                progress.end_within(self.max_time - _TRAINING_PER_DIVISION * (perf_counter() - start))
             search.recall(known)
             search.run()
         found = search.best()
