@@ -71,7 +71,7 @@ def test_dask(name: str) -> None:
     if isinstance(model, OCASRanker):
         assert model.score(lazy, y) == model.score(X, y)
     elif name == "logistic":
-        np.testing.assert_allclose(model.predict_proba(lazy).compute(), own.predict_proba(X), atol=1e-4)
+        np.testing.assert_allclose(model.predict_proba(lazy).compute(), own.predict_proba(X), atol=1e-3)
 
 
 @EVERY

@@ -142,10 +142,23 @@ def test_extreme_C(binary: Data, C: float) -> None:
     assert np.isclose(model.objective_, hinge_objective(model, X, y, C), rtol=1e-8)
 
 
+@pytest.mark.parametrize(("n", "d"), [(100, 2), (100, 80), (300, 10), (900, 40)])
+def test_few_samples_are_solved_at_once(n: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the Gram dual, or where its working sets would be many by the interior-point method."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, d)), rng.integers(2, size=n)
+    at_once = OCASClassifier(C=1e3).fit(X, y)
+    assert at_once.n_iter_ == 1
+    monkeypatch.setattr(accelerations, "_FEW", 0)
+    by_rounds = OCASClassifier(C=1e3, tol=1e-5).fit(X, y)
+    assert by_rounds.n_iter_ > 1
+    assert by_rounds.objective_ * (1 - 1e-5) <= at_once.objective_ <= by_rounds.objective_ * (1 + 1e-3)
+
+
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solve few rows by rounds, without the Gram dual."""
-    monkeypatch.setattr(accelerations, "_GRAM_SIZE", 0)
+    """Solve few rows by rounds."""
+    monkeypatch.setattr(accelerations, "_FEW", 0)
     monkeypatch.setattr("widemargin.algorithms.ocas._FIRST_ROUNDS", 10**6)
 
 

@@ -24,6 +24,7 @@ from widemargin import (
     OCASClassifier,
     OCASRanker,
     OCASRegressor,
+    TwoStepKernelKMeans,
 )
 
 GRIDS = ("Cs", "gammas", "epsilons", "cv", "scoring")  # take lists and objects too
@@ -107,6 +108,8 @@ def names_of(estimator: Any) -> list[str]:
 def rules_of(estimator: Any, name: str) -> tuple[Rule, ...]:
     if name == "max_iter" and isinstance(estimator, DUAL):
         return (integer(-1),)  # -1: no limit
+    if name == "n_clusters" and isinstance(estimator, TwoStepKernelKMeans):
+        return (integer(1, len(X)),)
     return (SMALL_C,) if name == "C" and isinstance(estimator, SUMMED) else DECLARED[name]
 
 

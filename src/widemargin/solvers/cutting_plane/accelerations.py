@@ -2,7 +2,8 @@
 
 | file | used where | because |
 |---|---|---|
-| `gram_dual` | hinge; at most 1,024 samples and features, given the memory | one dual solve replaces all rounds |
+| `gram_dual` | hinge; n <= 1,024 and d <= 1,024; n <= 256 or 2 d > n | one dual solve replaces all rounds |
+| `interior_point` | hinge; n <= 1,024 and 2 d <= n, no Gram dual within 6 working sets | replaces all rounds |
 | `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9 | once, where rounds are slow; any scales |
 | `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
 | `active_rows` | hinges (*); n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction |
@@ -32,7 +33,7 @@ from ...data.origin import FAR
 from .active_rows import LEAST_ROWS
 from .losses import Loss
 
-_GRAM_SIZE = 1024  # samples, and features, at most
+_FEW = 1024  # samples, and features, at most, of fits without rounds
 _SAMPLE_ROWS = 2**15  # n, at least, for a start from a sample
 _ACTIVE_ROWS_PER_COLUMN = 64  # n / d, at least, for active rows
 _ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # n / d for a sample and Newton's method, n / d^2 for the latter
@@ -72,7 +73,7 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     is_single = loss.n_outputs == 1
     dual_alone = has_ascent and isinstance(rows, RowAccess) and _suits_dual(rows, n_values, is_single=is_single)
     return {
-        "gram_dual": max(n, d) <= _GRAM_SIZE,
+        "gram_dual": max(n, d) <= _FEW,
         "interior_point": True,
         "sample_start": sample_start,
         "active_rows": n >= max(LEAST_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),

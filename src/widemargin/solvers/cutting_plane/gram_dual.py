@@ -22,7 +22,6 @@ from ..dual.subproblems import Subproblems, find_points
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
 
-_MAX_SETS = 25  # give up after so many working sets for each loss: cutting planes are faster there
 _TOL = 1e-4  # KKT violation of the dual of a problem larger than one tile, at most
 
 
@@ -31,10 +30,11 @@ def solve_gram_duals(
     losses: Sequence[HingeLoss],
     C: float,
     tol: float,
+    max_sets: int,
     team: ThreadTeam,
     progress: AnyProgress,
 ) -> list[LinearResult] | None:
-    """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where 25 working sets were not enough."""
+    """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where `max_sets` are not enough."""
     samples = X.astype(np.float64)
     shift = samples.mean(axis=0) if losses[0].has_intercept else np.zeros(samples.shape[1])
     samples -= shift
@@ -43,7 +43,7 @@ def solve_gram_duals(
     rows, starts = np.arange(len(signed)), np.arange(0, len(signed) + 1, n)
     parts = Subproblems(rows % n, starts, problem, np.zeros(len(rows)))
     # the primal's gap is checked below
-    limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=_MAX_SETS)
+    limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=max_sets)
     points = find_points(samples @ samples.T, parts, limits, team, progress)
     results = []
     for loss, beta in zip(losses, points.reshape(-1, n), strict=True):

@@ -17,14 +17,16 @@ Source   Mehrotra, On the Implementation of a Primal-Dual Interior Point Method,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ..._progress import AnyProgress, SilentProgress
 from ..._types import Matrix, Vector
 from ...data import LocalMatrix
-from .losses import HingeLoss
+from ..results import LinearResult
+from .losses import HingeLoss, risk_and_plane
 from .ridge_system import RidgeSystem
 
 _MAX_STEPS = 80
@@ -33,30 +35,44 @@ _TO_BOUNDARY = 0.995  # length of a step / that to the boundary
 
 
 class _Point(NamedTuple):
-    """A point of primal and dual, or the change of one; of a point, the last four are positive."""
+    """A point of primal and dual, or the change of one."""
 
     w: Vector
     b: float
     beta: Vector
-    room_below: Vector  # beta - low
-    room_above: Vector  # high - beta
-    below: Vector
-    above: Vector
+    room: Matrix  # (2, n): beta - low, high - beta; positive, but for a change
+    slack: Matrix  # (2, n): below, above; so, too
 
     def length_of(self, step: _Point) -> float:
         """The length of a step to the boundary, at most 1."""
-        sides = zip(self[3:], step[3:], strict=True)
-        return min(1.0, *(float((v / np.maximum(-dv, 1e-9 * v)).min()) for v, dv in sides))
+        sides = (self.room, step.room), (self.slack, step.slack)
+        return min(1.0, *[float((v / np.maximum(-dv, 1e-9 * v)).min()) for v, dv in sides])
 
     def plus(self, step: _Point, length: float) -> _Point:
         """This point, moved."""
-        arrays = (v + length * dv for v, dv in zip(self[2:], step[2:], strict=True))
-        return _Point(self.w + length * step.w, self.b + length * step.b, *arrays)
+        beta, room, slack = (v + length * dv for v, dv in zip(self[2:], step[2:], strict=True))
+        return _Point(self.w + length * step.w, self.b + length * step.b, beta, room, slack)
 
     @property
     def gap(self) -> float:
         """That of a point that is feasible."""
-        return float(self.room_below @ self.below + self.room_above @ self.above)
+        return float(np.vdot(self.room, self.slack))
+
+
+def solve_interior_points(
+    X: LocalMatrix, losses: Sequence[HingeLoss], C: float, tol: float, progress: AnyProgress
+) -> list[LinearResult] | None:
+    """Solve on X (n, d) for all losses, one by one; None where one does not reach a relative gap of `tol`."""
+    results = []
+    for loss in losses:
+        w, bound = InteriorPoint(X, loss).solve(C, tol, SilentProgress(progress).go_on)
+        f = X.decision_values(w)
+        objective = 0.5 * float(np.vdot(w, w)) + C * risk_and_plane(loss, f).risk
+        gap = max(objective - bound, 0.0)
+        if not gap <= tol * objective:
+            return None
+        results.append(LinearResult(w, loss.intercept(f), objective, gap, True, w))
+    return results
 
 
 class InteriorPoint:
@@ -92,7 +108,7 @@ class InteriorPoint:
                 w, best = point.w, objective
             if best - bound <= tol * best or not go_on():
                 break
-            move = self._newton(point, r - point.above + point.below)
+            move = self._newton(point, r - point.slack[1] + point.slack[0])
             predicted = move(0.0, None)
             left = point.plus(predicted, point.length_of(predicted)).gap / point.gap
             step = move(max(left**3 * point.gap, _LEAST_GAP * tol * best) / (2 * len(r)), predicted)
@@ -107,9 +123,8 @@ class InteriorPoint:
         mu = float(np.maximum(low * t, high * t).sum()) / len(t)
         share = 0.5 * width * t / (np.hypot(width * t, 2.0 * mu) + 2.0 * mu)
         beta = low + width * (0.5 + share)
-        room_below, room_above = width * (0.5 + share), width * (0.5 - share)
-        w = np.zeros(self._X.shape[1])
-        return _Point(w, 0.0, beta, room_below, room_above, mu / room_below, mu / room_above)
+        room = width * np.stack([0.5 + share, 0.5 - share])
+        return _Point(np.zeros(self._X.shape[1]), 0.0, beta, room, mu / room)
 
     def _dual_value(self, beta: Vector) -> float:
         """The dual objective at beta; with an intercept its larger side is reduced until the sum is 0."""
@@ -125,20 +140,18 @@ class InteriorPoint:
 
         `lack` (n,) is r - (above - below).
         """
-        X, (w, _, beta, room_below, room_above, below, above) = self._X, point
-        curvatures = 1.0 / (below / room_below + above / room_above)
-        system = self._system.decompose(curvatures)
-        dual_lack = X.rmatvec(beta[None])[0] - w
+        w, _, beta, room, slack = point
+        system = self._system.decompose(1.0 / (slack / room).sum(axis=0))
+        dual_lack = self._X.rmatvec(beta[None])[0] - w
         imbalance = -float(beta.sum()) if self._has_intercept else 0.0
 
         def move(mu: float, other: _Point | None) -> _Point:
-            at_low, at_high = mu - room_below * below, mu - room_above * above
+            off_centre = mu - room * slack  # that of the products, in the end 0
             if other is not None:
-                at_low = at_low - other.room_below * other.below
-                at_high = at_high - other.room_above * other.above
-            g = lack + at_low / room_below - at_high / room_above
+                off_centre -= other.room * other.slack
+            g = lack + off_centre[0] / room[0] - off_centre[1] / room[1]
             dw, db, change = system.solve(g, dual_lack, imbalance)
-            d_below, d_above = (at_low - below * change) / room_below, (at_high + above * change) / room_above
-            return _Point(dw, db, change, change, -change, d_below, d_above)
+            d_room = np.stack([change, -change])
+            return _Point(dw, db, change, d_room, (off_centre - slack * d_room) / room)
 
         return move

@@ -3,8 +3,8 @@
 Solve    min_(w, b)  1/2 |w - r|^2 + 1/2 sum_i c_i (g_i - <x_i, w> - b)^2 + q b        b = 0 without an intercept
 Given    X (n, d); curvatures c (n,) >= 0; g (n,), r (d,) and q
 Method   With d_i = c_i (g_i - <x_i, w> - b), w = r + X' d and sum(d) = q. Cholesky decomposition of C^-1 + X X' of the
-         m samples with c > 0, for d and b; where samples are many for the columns, of I + X' C X, the samples centred
-         for an intercept, for w
+         m samples with c > 0, for d and b, which the equations themselves refine; where samples are many for the
+         columns, of I + X' C X, the samples centred for an intercept, for w
 Returns  w, b and d
 Cost     m^3 / 3, after n^2 d / 2 for all systems of the same X; or n d^2 / 2 + d^3 / 3
 """
@@ -25,6 +25,7 @@ from ...data import LocalMatrix
 
 _MOST_SIDE = 1024  # of a decomposed matrix
 _MOST_WORK = 2e9  # multiply-adds of the second moments
+_REFINEMENTS = 3  # of a solution by samples: a column's square that is 1e16 times another's hides it in X X'
 _SAMPLES_PER_COLUMN = 1.5  # samples / columns, at most, where the matrix is that of the samples
 
 
@@ -76,20 +77,27 @@ class _BySamples:
 
     def __init__(self, system: RidgeSystem, active: RowIndices, curvatures: Vector) -> None:
         self._system, self._active, self._places = system, active, system.rows[1][active]
+        self._curvatures = curvatures[active]
         matrix = system.gram[np.ix_(self._places, self._places)]
         matrix.reshape(-1)[:: len(active) + 1] += 1.0 / curvatures[active]
         self._invert = _cholesky(matrix)
         self._ones = self._invert(np.ones(len(active))) if system.has_intercept else np.zeros(len(active))
 
     def solve(self, g: Vector, r: Vector, q: float) -> tuple[Vector, float, Vector]:
-        rows, b = self._system.rows[0], 0.0
-        own = self._invert(g[self._active] - (rows @ r)[self._places])
-        if self._system.has_intercept:
-            b = (float(own.sum()) - q) / (float(self._ones.sum()) or 1.0)
-            own -= b * self._ones
+        rows, right = self._system.rows[0], g[self._active]
+        w, own, b = r, np.zeros(len(self._active)), 0.0
+        for _ in range(1 + _REFINEMENTS):
+            lack = right - (rows @ w)[self._places] - own / self._curvatures - b
+            change = self._invert(lack)
+            if self._system.has_intercept:
+                db = (float(own.sum()) + float(change.sum()) - q) / (float(self._ones.sum()) or 1.0)
+                change -= db * self._ones
+                b += db
+            own += change
+            w = r + np.bincount(self._places, own, len(rows)) @ rows
         d = np.zeros(len(g))
         d[self._active] = own
-        return r + np.bincount(self._places, own, len(rows)) @ rows, b, d
+        return w, b, d
 
     def newton_step(self, r: Vector) -> Vector:
         return self.solve(np.zeros(self._system.X.shape[0]), r, 0.0)[0]
