@@ -19,7 +19,7 @@ from widemargin import DCSVMClassifier, OCASClassifier
         (DCSVMClassifier, load_iris, 460, 100),
         (DCSVMClassifier, load_breast_cancer, 615, 84),
         (OCASClassifier, load_iris, 355, 44),
-        (OCASClassifier, load_breast_cancer, 1350, 44),
+        (OCASClassifier, load_breast_cancer, 330, 44),
     ],
 )
 def test_calls_of_a_fit_and_of_one_row(machine: Any, load: Any, fit: int, predict: int) -> None:

@@ -43,7 +43,7 @@ from ..solvers.cutting_plane.crammer_singer import MulticlassDual, MulticlassHin
 from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
-from ..solvers.cutting_plane.gram_dual import solve_gram_duals
+from ..solvers.cutting_plane.gram_dual import has_few_columns, solve_gram_duals
 from ..solvers.cutting_plane.interior_point import InteriorPoint, solve_interior_points
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import CuttingPlaneMachine, Plane, add_planes
@@ -60,8 +60,6 @@ _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane"
 _STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
 _FIRST_ROUNDS = 30  # before the interior-point method, at least: most fits end in them, whatever the repeated samples
 _SIDE_OF_ROUND = 30  # (min(n, d) / 30)^2 rounds take about as long as that method
-_SAMPLES_BY_GRAM = 256  # at most, where columns are few for the samples
-_FEW_SETS, _MANY_SETS = 6, 25  # working sets of a Gram dual, at most: before the interior-point method, before rounds
 _BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
 
@@ -389,18 +387,15 @@ class OCASTraining:
     def solve_at_once(self, C: float) -> Trained | None:
         """All machines without rounds, where samples are few; None where that fails, or a callback observes the rounds.
 
-        By their duals on the Gram matrix, which take microseconds if they take few working sets; by the interior-point
-        method where these are many, and columns are few for the samples. Hinges of targets have rounds: a wild target
-        makes nearly all of the objective, and of what its gap may be.
+        By their duals on the Gram matrix, or where that fails and columns are few by the interior-point method. Hinges
+        of targets have rounds: a wild target makes nearly all of the objective, and of what its gap may be.
         """
-        X, (n, d), results, clock = self.X, self.X.shape, None, _Clock()
+        X, (n, d), clock = self.X, self.X.shape, _Clock()
         if not self.accelerations.gram_dual or self.progress.is_observed or not isinstance(X, LocalMatrix):
             return None
         hinges = [hinge for loss in self.losses if (hinge := loss.hinge) is not None]
-        has_few_columns = 2 * d <= n
-        if n <= _SAMPLES_BY_GRAM or not has_few_columns:
-            results = self._solve_gram_duals(X, hinges, C, _FEW_SETS if has_few_columns else _MANY_SETS)
-        if results is None and has_few_columns and self._interior_points_are_left:
+        results = self._solve_gram_duals(X, hinges, C)
+        if results is None and has_few_columns(n, d) and self._interior_points_are_left:
             results = solve_interior_points(X, hinges, C, self.settings.tol, self.progress)
         if results is None:
             return None
@@ -409,9 +404,7 @@ class OCASTraining:
         self._record(objective, objective - gap, 1.0, 0, clock)
         return results, self.history
 
-    def _solve_gram_duals(
-        self, X: LocalMatrix, hinges: list[HingeLoss], C: float, max_sets: int
-    ) -> list[LinearResult] | None:
+    def _solve_gram_duals(self, X: LocalMatrix, hinges: list[HingeLoss], C: float) -> list[LinearResult] | None:
         n, d = X.shape
         # columns (n,) of float64 that memory allows beside two copies of X, and X Xᵀ; each thread has a copy of X Xᵀ
         columns_left = (self.settings.memory["Gram matrix"] + ALLOWED_BYTES) / (8 * n) - (2 * d + n)
@@ -419,7 +412,7 @@ class OCASTraining:
             return None
         team = self.team if columns_left >= n * min(self.team.n_threads, len(hinges)) else ONE_THREAD
         rows, places = X.gather(np.arange(n))
-        return solve_gram_duals(rows[places], hinges, C, self.settings.tol, max_sets, team, self.progress)
+        return solve_gram_duals(rows[places], hinges, C, self.settings.tol, team, self.progress)
 
     def _run_inner_rounds(self, machines: Sequence[CuttingPlaneMachine]) -> None:
         """Newton steps, or rounds on the active rows, of each machine whose round does not begin with epochs."""

@@ -2,8 +2,8 @@
 
 | file | used where | because |
 |---|---|---|
-| `gram_dual` | hinge; n <= 1,024 and d <= 1,024; n <= 256 or 2 d > n | one dual solve replaces all rounds |
-| `interior_point` | hinge; n <= 1,024 and 2 d <= n, no Gram dual within 6 working sets | replaces all rounds |
+| `gram_dual` | hinge; n <= 1,024 and d <= 1,024; 2 d > n, or n <= 640 and small C | a dual replaces all rounds |
+| `interior_point` | hinge; n <= 1,024 and 2 d <= n, where the Gram dual is not used or fails | replaces all rounds |
 | `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9 | once, where rounds are slow; any scales |
 | `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
 | `active_rows` | hinges (*); n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction |

@@ -22,7 +22,16 @@ from ..dual.subproblems import Subproblems, find_points
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
 
+_FEW_SETS, _MANY_SETS = 6, 25  # working sets, at most: where the interior-point method is next, and else
+# Where columns are few, at most so many samples, and so large an upper bound times |x|^2: a coordinate step changes the
+# gradients of the others by so much. The interior-point method is faster beyond.
+_FEW_SAMPLES, _STEEP = 640, 64.0
 _TOL = 1e-4  # KKT violation of the dual of a problem larger than one tile, at most
+
+
+def has_few_columns(n: int, d: int) -> bool:
+    """Whether systems of d equations are cheaper than those of n samples."""
+    return 2 * d <= n
 
 
 def solve_gram_duals(
@@ -30,20 +39,22 @@ def solve_gram_duals(
     losses: Sequence[HingeLoss],
     C: float,
     tol: float,
-    max_sets: int,
     team: ThreadTeam,
     progress: AnyProgress,
 ) -> list[LinearResult] | None:
-    """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where `max_sets` are not enough."""
+    """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where that takes many working sets."""
     samples = X.astype(np.float64)
     shift = samples.mean(axis=0) if losses[0].has_intercept else np.zeros(samples.shape[1])
     samples -= shift
-    n, signed = len(samples), np.concatenate([loss.signed_weights for loss in losses])
+    (n, d), signed = samples.shape, np.concatenate([loss.signed_weights for loss in losses])
+    steepness = C * float(np.abs(signed).mean()) * float(np.vdot(samples, samples)) / n
+    if has_few_columns(n, d) and (n > _FEW_SAMPLES or steepness > _STEEP):
+        return None
     problem = svm_problem(np.sign(signed), C * np.abs(signed), has_intercept=losses[0].has_intercept)
     rows, starts = np.arange(len(signed)), np.arange(0, len(signed) + 1, n)
     parts = Subproblems(rows % n, starts, problem, np.zeros(len(rows)))
     # the primal's gap is checked below
-    limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=max_sets)
+    limits = Limits(_TOL, max_relative_gap=np.inf, max_iter=_FEW_SETS if has_few_columns(n, d) else _MANY_SETS)
     points = find_points(samples @ samples.T, parts, limits, team, progress)
     results = []
     for loss, beta in zip(losses, points.reshape(-1, n), strict=True):

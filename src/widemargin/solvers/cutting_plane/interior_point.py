@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._progress import AnyProgress, SilentProgress
-from ..._types import Matrix, Vector
+from ..._types import Array, Matrix, Vector
 from ...data import LocalMatrix
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
@@ -31,6 +31,7 @@ from .ridge_system import RidgeSystem
 
 _MAX_STEPS = 80
 _LEAST_GAP = 0.3  # of a centre / the gap that ends it: closer to the boundary, systems are worse conditioned
+_NEAR = 10.0  # times the gap that ends it: only there is a bound worth computing
 _TO_BOUNDARY = 0.995  # length of a step / that to the boundary
 
 
@@ -40,23 +41,21 @@ class _Point(NamedTuple):
     w: Vector
     b: float
     beta: Vector
-    room: Matrix  # (2, n): beta - low, high - beta; positive, but for a change
-    slack: Matrix  # (2, n): below, above; so, too
+    sides: Array  # (2, 2, n): room, beta - low and high - beta, and slack, below and above; positive, but for a change
 
     def length_of(self, step: _Point) -> float:
         """The length of a step to the boundary, at most 1."""
-        sides = (self.room, step.room), (self.slack, step.slack)
-        return min(1.0, *[float((v / np.maximum(-dv, 1e-9 * v)).min()) for v, dv in sides])
+        return min(1.0, float((self.sides / np.maximum(-step.sides, 1e-9 * self.sides)).min()))
 
     def plus(self, step: _Point, length: float) -> _Point:
         """This point, moved."""
-        beta, room, slack = (v + length * dv for v, dv in zip(self[2:], step[2:], strict=True))
-        return _Point(self.w + length * step.w, self.b + length * step.b, beta, room, slack)
+        beta, sides = self.beta + length * step.beta, self.sides + length * step.sides
+        return _Point(self.w + length * step.w, self.b + length * step.b, beta, sides)
 
     @property
     def gap(self) -> float:
         """That of a point that is feasible."""
-        return float(np.vdot(self.room, self.slack))
+        return float(np.vdot(*self.sides))
 
 
 def solve_interior_points(
@@ -103,12 +102,14 @@ class InteriorPoint:
         for _ in range(_MAX_STEPS):
             r = self._targets - (self._X.matvec(point.w[None])[0] + point.b)
             objective = 0.5 * float(point.w @ point.w) + float(np.maximum(low * r, high * r).sum())
-            bound = max(bound, self._dual_value(point.beta))
             if objective < best:
                 w, best = point.w, objective
-            if best - bound <= tol * best or not go_on():
+            is_last = not go_on()
+            if is_last or point.gap <= _NEAR * tol * best:
+                bound = max(bound, self._dual_value(point.beta))
+            if is_last or best - bound <= tol * best:
                 break
-            move = self._newton(point, r - point.slack[1] + point.slack[0])
+            move = self._newton(point, r - point.sides[1, 1] + point.sides[1, 0])
             predicted = move(0.0, None)
             left = point.plus(predicted, point.length_of(predicted)).gap / point.gap
             step = move(max(left**3 * point.gap, _LEAST_GAP * tol * best) / (2 * len(r)), predicted)
@@ -124,7 +125,7 @@ class InteriorPoint:
         share = 0.5 * width * t / (np.hypot(width * t, 2.0 * mu) + 2.0 * mu)
         beta = low + width * (0.5 + share)
         room = width * np.stack([0.5 + share, 0.5 - share])
-        return _Point(np.zeros(self._X.shape[1]), 0.0, beta, room, mu / room)
+        return _Point(np.zeros(self._X.shape[1]), 0.0, beta, np.stack([room, mu / room]))
 
     def _dual_value(self, beta: Vector) -> float:
         """The dual objective at beta; with an intercept its larger side is reduced until the sum is 0."""
@@ -140,7 +141,7 @@ class InteriorPoint:
 
         `lack` (n,) is r - (above - below).
         """
-        w, _, beta, room, slack = point
+        (w, _, beta, _), (room, slack) = point, point.sides
         system = self._system.decompose(1.0 / (slack / room).sum(axis=0))
         dual_lack = self._X.rmatvec(beta[None])[0] - w
         imbalance = -float(beta.sum()) if self._has_intercept else 0.0
@@ -148,10 +149,12 @@ class InteriorPoint:
         def move(mu: float, other: _Point | None) -> _Point:
             off_centre = mu - room * slack  # that of the products, in the end 0
             if other is not None:
-                off_centre -= other.room * other.slack
+                off_centre -= other.sides[0] * other.sides[1]
             g = lack + off_centre[0] / room[0] - off_centre[1] / room[1]
             dw, db, change = system.solve(g, dual_lack, imbalance)
-            d_room = np.stack([change, -change])
-            return _Point(dw, db, change, d_room, (off_centre - slack * d_room) / room)
+            sides = np.empty_like(point.sides)
+            sides[0] = change, -change
+            sides[1] = (off_centre - slack * sides[0]) / room
+            return _Point(dw, db, change, sides)
 
         return move
