@@ -47,7 +47,6 @@ def test_a_plan_of_more_bytes_than_can_be_counted() -> None:
         (widemargin.DCSVMClassifier, "active matrix"),
         (widemargin.DCSVMRegressorCV, "active matrix"),
         (widemargin.OCASClassifierCV, "planes"),
-        (widemargin.LandmarkNystroem, "pivots"),
     ],
 )
 def test_a_plan_prints_the_shares_of_its_estimator(kind: type, share: str) -> None:

@@ -315,7 +315,7 @@ def _constants(rows: Rows) -> str:
 
 def _landmarks(rows: Rows) -> str:
     """A line for each set and number of landmarks: error and seconds by how they are chosen."""
-    lines, methods = [], ("kmeans", "uniform", "rpcholesky")
+    lines, methods = [], ("kmeans", "uniform")
     for (name, m), mine in by(rows, "set", "m").items():
         of = {row["landmarks"]: row for row in mine}
         lines.append([name, m, *(cell("{error:.2g}, {seconds:.2f} s", of[method]) for method in methods)])

@@ -43,7 +43,6 @@ SHARES: dict[str, Share] = {
     # machines on landmarks, and landmarks alone
     "clustered rows": Share(1, "a sample for k-means, four copies"),
     "leaves": Share(1, "kernel matrices and features of the leaves that are trained at one time"),
-    "pivots": Share(1 / 2, "kernel columns of a pivoted Cholesky decomposition"),
     "factor": Share(1, "kernel matrix and features of the rows that W is estimated on, and its factor"),
     "kernel values": Share(2 / 3, "kernel matrix and features before W is factored"),
     "features": Share(1 / 3, "copies of rows, and their features, of all threads"),
@@ -84,7 +83,6 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
     "tree of landmarks": {"clusters": ("clustered rows",), "leaves": ("leaves",), "prediction": ("decision values",)},
     "landmarks": {
         "k-means": ("clustered rows",),
-        "pivoted Cholesky": ("pivots",),
         "features": ("kernel values", "features"),
         "factor": ("factor",),
         "transform": ("features",),

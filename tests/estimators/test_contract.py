@@ -66,7 +66,6 @@ OTHERS: list[Any] = [
     OCASClassifierCV(Cs=2, cv=3, loss="logistic"),
     LandmarkNystroem(random_state=0),
     LandmarkNystroem(kernel="precomputed", random_state=0),
-    LandmarkNystroem(20, landmarks="rpcholesky", random_state=0),
     RelevanceScaler("rbf"),
 ]
 

@@ -30,7 +30,7 @@ from widemargin.algorithms import relevance
 from widemargin.compression import search as _compression
 from widemargin.estimators import landmark_nystroem
 from widemargin.nystroem import landmarks as selection
-from widemargin.nystroem import leaf_problems, pivoted_cholesky
+from widemargin.nystroem import leaf_problems
 from widemargin.partition import hierarchy
 from widemargin.partition.routing import KernelRouter
 
@@ -122,15 +122,6 @@ def test_ctrl_c_of_landmarks(module: Any, name: str, interrupted_in: Callable[[A
     assert "100 random rows" in message
     K, Z = rbf_kernel(model.landmarks_, gamma=model._gamma), model.transform(model.landmarks_)
     np.testing.assert_allclose(Z @ Z.T, K, atol=1e-9)  # exact on the landmarks
-
-
-def test_ctrl_c_of_pivoted_landmarks(interrupted_before: Callable[[Any, str], None]) -> None:
-    interrupted_before(pivoted_cholesky, "_accept")
-    X, _ = problem()
-    model, message = stopped(lambda: LandmarkNystroem(150, landmarks="rpcholesky", random_state=0).fit(X))
-    assert "interrupt" in message
-    assert "100 random rows" in message
-    assert len(model.landmarks_) == 100
 
 
 @pytest.mark.slow

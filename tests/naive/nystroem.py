@@ -55,11 +55,3 @@ def decision_values(arrays: dict[str, NDArray[Any]], X: Matrix, gamma: float) ->
     parts = {name: array.astype(float) for name, array in arrays.items() if name not in nodes}
     values = [decision_value({k: a[c] for k, a in parts.items()}, x, gamma) for x, c in zip(X, leaves, strict=True)]
     return np.array(values)
-
-
-def pivoted_residual(K: Matrix, pivots: NDArray[np.intp]) -> Matrix:
-    """Return K - K[:, S] K[S, S]^-1 K[S, :], by one elimination for each of the rows S."""
-    R = K.astype(float)
-    for s in pivots:
-        R = R - np.outer(R[:, s], R[s]) / R[s, s]
-    return R

@@ -24,8 +24,7 @@ from ..kernels.functions import FUNCTION_KERNELS, Kernel
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
 from ..nystroem.features import LandmarkFeatures, nystroem_factor
-from ..nystroem.landmarks import dense_rows, distinct_rows, select_landmarks, select_medoids
-from ..nystroem.pivoted_cholesky import pivot_rows
+from ..nystroem.landmarks import distinct_rows, select_landmarks, select_medoids
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.kmeans import max_sample_values
 from ._estimator import warn_of_stop, warn_user
@@ -47,7 +46,7 @@ from .kernel_kmeans import FEW_CENTRES
 
 _GoOn = Callable[[], bool]
 
-_METHODS = ("kmeans", "uniform", "rpcholesky")
+_METHODS = ("kmeans", "uniform")
 _LANDMARK_COPIES, _DENSE_ROWS = 3, 6  # of the landmarks at one time; dense rows of d beside them, at least
 _ERROR_ROWS = 2000  # at least, whose error is measured
 _BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
@@ -57,8 +56,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     r"""Coordinates whose inner products approximate a kernel: a better `Nystroem`.
 
     The kernel matrix is approximated through a few landmark points, as by `sklearn.kernel_approximation.Nystroem`, with
-    three differences: landmarks are centroids of k-means, rows drawn by randomly pivoted Cholesky, or points of your
-    own, instead of random rows, weighted where some rows matter more;
+    three differences: landmarks are centroids of k-means, or points of your own, instead of random rows, weighted where
+    some rows matter more;
     pseudo-landmarks, whose kernel values are estimated from those of the landmarks, add to the approximation at next to
     no cost; and the matrix between them is the best one for many rows, not for the landmarks alone. It is algorithm 1
     of the paper that `DCPredClassifier` comes from. Put a linear machine behind it, `OCASClassifier` say, where many
@@ -72,10 +71,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As in `DCSVMClassifier`. For "precomputed", `fit` takes K(train, train) and `transform` takes K(new, train).
     gamma : {"scale", "auto"} or float, default="scale"
-    landmarks : {"kmeans", "uniform", "rpcholesky"} or array-like of shape (m, n_features), default="kmeans"
-        Centroids; random rows; rows drawn one by one with probability proportional to the error that those before
-        leave in k(x, x), by randomly pivoted Cholesky; or these points. For a precomputed kernel "kmeans" are the rows
-        nearest to the centres of kernel k-means on `n_sample` rows, and an array is an error.
+    landmarks : {"kmeans", "uniform"} or array-like of shape (m, n_features), default="kmeans"
+        Centroids; random rows; or these points. For a precomputed kernel "kmeans" are the rows nearest to the centres
+        of kernel k-means on `n_sample` rows, and an array is an error.
     n_pseudo_landmarks : int, default=0
         Further features, >= 0; by the polynomial rule at most :math:`m (m + 1) / 2` of m landmarks.
     n_jobs : int or None, default=None
@@ -133,9 +131,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     The coordinates of x are :math:`c(x) F` with :math:`W = F F^\top`.
 
     `fit` costs k-means with 20 iterations of :math:`n m d` multiply-adds, on at most 20,000 rows, and, of r =
-    `n_sample` rows, :math:`r^2` kernel entries and :math:`r^2 (m + p)` multiply-adds. Pivoted Cholesky costs :math:`m
-    n` kernel entries and :math:`m^2 n / 2` multiply-adds instead of k-means, on as many random rows as half of
-    `memory_budget` has room for m kernel values of. `transform` costs m d + (m + p) rank multiply-adds a row.
+    `n_sample` rows, :math:`r^2` kernel entries and :math:`r^2 (m + p)` multiply-adds. `transform` costs m d + (m + p)
+    rank multiply-adds a row.
 
     Differences from the paper: (1) directions in which W is negative, or is nothing but rounding errors, are left out,
     so that coordinates exist for any kernel. (2) All pseudo-landmarks have the same bound, lower or upper. (3) Products
@@ -147,8 +144,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ----------
     C.-J. Hsieh, S. Si, I. S. Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014. K. Zhang, I. W.
     Tsang, J. T. Kwok, "Improved Nystroem Low-Rank Approximation and Error Analysis", ICML 2008,
-    doi:10.1145/1390156.1390311. E. N. Epperly, J. A. Tropp, R. J. Webber, "Embrace Rejection: Kernel Matrix
-    Approximation by Accelerated Randomly Pivoted Cholesky", 2024, arXiv:2410.03969.
+    doi:10.1145/1390156.1390311.
 
     Examples
     --------
@@ -258,21 +254,19 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
         Raises `Stopped` once `go_on` returns False.
         """
-        X, points, weights, what = rows.X, own, rows.weights, "distinct rows"
+        X, points, weights = rows.X, own, rows.weights
         if points is None:
-            X, points = self._select(kernel, rows, m, str(self.landmarks), rng, go_on)
+            X, points = self._select(rows, m, str(self.landmarks), rng, go_on)
         if own is None and not self._is_gram and min(X.shape[0], len(points) + 1) <= m:
             distinct = distinct_rows(X, m)
             if len(distinct) <= m:  # every one is a landmark
                 X = points = distinct
                 weights = np.ones(len(points))
-            elif self.landmarks == "rpcholesky":
-                what = "landmarks that leave no error beyond rounding"
             else:  # the rows that were clustered were a sample, which has fewer
                 points = select_landmarks(distinct, m, rng)
         if len(points) < m:
-            message = f"n_landmarks={m}, but there are {len(points)} {what}"
-            warn_user(f"{message}: these are the landmarks.", UserWarning)
+            message = f"n_landmarks={m}, but there are {len(points)} distinct rows: these are the landmarks."
+            warn_user(message, UserWarning)
         elif len(points) > X.shape[0]:
             warn_user(f"landmarks has {m} rows, but X has {X.shape[0]}: W is estimated on these.", UserWarning)
         chosen = np.arange(len(points)) if X is points else self._sample(X, len(points), rng)
@@ -296,7 +290,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
         unweighted = rows._replace(weights=np.ones(len(rows.weights)))
         m = min(self.n_landmarks, FEW_CENTRES)
-        X, points = self._select(kernel, unweighted, m, "uniform", rng, lambda: True)
+        X, points = self._select(unweighted, m, "uniform", rng, lambda: True)
         features = landmark_features(kernel, points)
         if self._is_gram:
             chosen = np.searchsorted(rows.kept, self.landmark_indices_)
@@ -307,7 +301,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             return features, self._factor(gram, features, points, lambda: True)
 
     def _select(
-        self, kernel: Kernel, rows: TrainingRows, m: int, method: str, rng: np.random.Generator, go_on: _GoOn
+        self, rows: TrainingRows, m: int, method: str, rng: np.random.Generator, go_on: _GoOn
     ) -> tuple[Any, Array]:
         """The rows as `NystroemCoordinates` takes them, and landmarks; raises `Stopped` once `go_on` returns False.
 
@@ -315,33 +309,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         how: dict[str, Any] = {"weights": rows.weights, "method": method}
         with blas_limit(1):  # the seeding of k-means makes thousands of short products
-            if method == "rpcholesky":
-                columns = self._pivots(kernel, rows, m, rng, go_on)
-            elif self._is_gram:
-                select = partial(select_medoids, rows.X, m, rng, n_sample=self.n_sample, **how)
-                columns = run_interruptibly(select, go_on)
-            else:
+            if not self._is_gram:
                 how["max_values"] = max_sample_values(memory_plan(self)["clustered rows"], rows.X.dtype.itemsize)
                 return rows.X, run_interruptibly(partial(select_landmarks, rows.X, m, rng, **how), go_on)
-        if not self._is_gram:
-            return rows.X, dense_rows(rows.X[columns])
+            columns = run_interruptibly(partial(select_medoids, rows.X, m, rng, n_sample=self.n_sample, **how), go_on)
         self.landmark_indices_ = rows.kept[columns]
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
-
-    def _pivots(self, kernel: Kernel, rows: TrainingRows, m: int, rng: np.random.Generator, go_on: _GoOn) -> RowIndices:
-        """Row numbers (at most m,), ascending, by pivoted Cholesky of the rows that half of the memory has room for."""
-        X, (n, d) = rows.X, rows.X.shape
-        m, of_row = min(m, n), (m + d * (not self._is_gram)) * X.dtype.itemsize + 64  # and eight float64 vectors
-        size = max(m, int(memory_plan(self)["pivots"] / of_row))
-        sampled = np.arange(n)
-        if size < n:
-            sampled = np.sort(rng.choice(n, size, replace=False))
-            X = X if self._is_gram else X[sampled]
-        samples = make_samples(X, kernel.sample_form)
-        samples = samples.take(sampled) if self._is_gram else samples
-        with ThreadTeam(self.n_jobs) as team:
-            how: dict[str, Any] = {"weights": rows.weights[sampled], "go_on": go_on}
-            return np.sort(sampled[pivot_rows(kernel, ensure_precision(kernel, samples), m, rng, team, **how)])
 
     def _sample(self, X: Rows, m: int, rng: np.random.Generator) -> RowIndices:
         """Rows to estimate on beside m landmarks: as memory has room for, in all at least as many as features."""
