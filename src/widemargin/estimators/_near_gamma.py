@@ -26,11 +26,11 @@ def near_gamma(kernel: KernelParameter, X: Rows, weights: Vector) -> float | Non
     is_other = distances > ROUNDING * distances.max()
     for k, (own, other) in enumerate(zip(distances, is_other, strict=True)):
         if other.any():
-            near[k] = _weighted_quantile(own[other], weights[rows][other], _NEAR_SHARE)
+            near[k] = weighted_quantile(own[other], weights[rows][other], _NEAR_SHARE)
     known = np.isfinite(near)
     if not known.any():
         return None
-    return 1.0 / _weighted_quantile(near[known], weights[rows][queries][known], 0.5)
+    return 1.0 / weighted_quantile(near[known], weights[rows][queries][known], 0.5)
 
 
 def _draw(X: Rows) -> tuple[Any, Any]:
@@ -62,7 +62,7 @@ def _distances(kernel: KernelParameter, sample: Rows) -> Matrix:
     return np.asarray(euclidean_distances(queries, sample, squared=True))
 
 
-def _weighted_quantile(values: Vector, weights: Vector, share: float) -> float:
+def weighted_quantile(values: Vector, weights: Vector, share: float) -> float:
     """The least value at which the weights up to it are a share of all."""
     order = np.argsort(values)
     total = np.cumsum(weights[order])

@@ -20,19 +20,21 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from scipy.stats import t
 
 from .._memory import MemoryPlan
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Matrix, RowIndices, Vector
+from .._types import ROUNDING, Matrix, RowIndices, Rows, Vector
 from ..algorithms.held_out import Fold
 from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..algorithms.relevance import scale_columns
 from ..data.rows import SAMPLED_ROWS, spread_rows
 from ..data.samples import Samples, make_samples
 from ..estimators._kernel_machine import TrainingRows
+from ..estimators._near_gamma import weighted_quantile
 from ..estimators.relevance_scaler import POWERS, ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
@@ -293,7 +295,7 @@ class AdaptiveSearch:
         Cs = self.axes.first_costs
         if self.axes.Cs is None and kernel == "linear":
             rows = spread_rows(len(self.data.rows), SAMPLED_ROWS)
-            Cs = Cs / (_LINEAR_C * _dense(self.X[rows]).var(axis=0).sum() or 1.0)
+            Cs = Cs / (_LINEAR_C * _variance(self.X[rows]) or 1.0)
         return dict.fromkeys(self.axes.first_losses, Cs.tolist())
 
     def _falls_steeply(self, kernel: Any, gammas: Sequence[float], g: int, level: Level) -> bool:
@@ -421,25 +423,25 @@ class AdaptiveSearch:
     def _distances(self, power: int) -> tuple[float, float]:
         """The mean distance of rows, and the median distance of a row to the nearest other row of its cluster.
 
-        Rows count by their weights; distances are sums over the columns of |x_j - z_j| ** power.
+        Rows count by their weights.
         """
         n = len(self.data.rows)
         rows = np.sort(self.rng.choice(n, min(SAMPLED_ROWS, n), replace=False))
-        weights, sample = self.data.weights[rows], _dense(self.X[rows])
-        metric = {1: "cityblock", 2: "sqeuclidean"}[power]
-        mean = float(weights @ cdist(sample, sample, metric) @ weights) / float(weights.sum() ** 2)
+        weights, sample = self.data.weights[rows], self.X[rows]
+        mean = float(weights @ _distances(sample, sample, power) @ weights) / float(weights.sum() ** 2)
         cluster_of = np.empty(n, np.intp)
         for c, cluster in enumerate(self.clusters):
             cluster_of[cluster] = c
         near = np.zeros(len(rows))
         for c in np.unique(cluster_of[rows]):
-            mine, cluster = cluster_of[rows] == c, self.clusters[c]
-            others = _dense(self.X[cluster[spread_rows(len(cluster), 2 * CLUSTER_ROWS)]])  # of many that are equal
-            distances = cdist(sample[mine], others, metric)
-            near[mine] = np.where(distances > 0, distances, np.inf).min(axis=1)
+            mine, cluster = np.flatnonzero(cluster_of[rows] == c), self.clusters[c]
+            others = cluster[spread_rows(len(cluster), 2 * CLUSTER_ROWS)]  # of rows that are equal there may be many
+            distances = _distances(sample[mine], self.X[others], power)
+            is_other = distances > ROUNDING * distances.max()
+            near[mine] = np.where(is_other, distances, np.inf).min(axis=1)
         known = np.isfinite(near)
         mean = mean if mean > 0 else 1.0
-        return mean, _weighted_median(near[known], weights[known]) if known.any() else mean
+        return mean, weighted_quantile(near[known], weights[known], 0.5) if known.any() else mean
 
     # --- scores ---
 
@@ -598,11 +600,19 @@ def _mask(rows: RowIndices, n: int) -> Vector:
     return mask
 
 
-def _dense(rows: Any) -> Matrix:
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, np.float64)
+def _distances(A: Rows, B: Rows, power: int) -> Matrix:
+    """Sums over the columns of |a_j - b_j| ** power, 1 or 2, for all pairs of rows."""
+    if not sp.issparse(A):
+        return np.asarray(cdist(A, B, {1: "cityblock", 2: "sqeuclidean"}[power]))
+    from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to load
+
+    return np.asarray(manhattan_distances(A, B) if power == 1 else euclidean_distances(A, B, squared=True))
 
 
-def _weighted_median(values: Vector, weights: Vector) -> float:
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(total, 0.5 * total[-1])])
+def _variance(rows: Rows) -> float:
+    """The sum of the columns' variances."""
+    rows = rows.astype(np.float64)
+    if not sp.issparse(rows):
+        return float(rows.var(axis=0).sum())
+    mean = np.asarray(rows.mean(axis=0)).ravel()
+    return float(rows.multiply(rows).sum() / rows.shape[0] - mean @ mean)
