@@ -282,7 +282,7 @@ def test_a_linear_machine_streams_what_exceeds_the_budget(program):
     fitting = "its rows exceed memory_budget, 600000 bytes: about 37,500 would fit; --memory-budget takes more"
     assert f"{fitting}, train --estimator linear streams them" in error
     error = program(f"{train} --memory-budget 1800kB --estimator linear --holdout 0.2", 1).err
-    assert "it exceeds memory_budget and is streamed: give --test in place of --holdout" in error
+    assert "it is streamed, as it exceeds a third of memory_budget: give --test in place of --holdout" in error
     accuracy = []
     for budget in ("1GB", "1800kB"):
         printed = program(f"{train} --estimator linear --memory-budget {budget}")

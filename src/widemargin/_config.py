@@ -68,10 +68,10 @@ def set_config(**settings: Any) -> None:
     Parameters
     ----------
     memory_budget : int, float, str or None
-        Bytes that a fit or a predict may allocate beside its data: a number, or a string such as ``"1.5GiB"``.
-        They allocate at most 1.1 times this and 10 MB. A fit that needs more raises, at its start, a ValueError that
-        names the least budget; one that needs less than the 10 MB runs with any budget.
-        None: a quarter of the physical memory, at least 256 MiB and at most 4 GiB.
+        Bytes that a fit or a predict may allocate beside its data: a number, or a string such as ``"1.5GiB"``. They are
+        meant to allocate at most 1.1 times this and 10 MB. A fit that needs more raises, at its start, a ValueError
+        that names the least budget; one that needs less than the 10 MB runs with any budget. None: a quarter of the
+        physical memory, at least 256 MiB and at most 4 GiB.
     block_bytes : int
         Bytes of one block of kernel values; a block should fit the processor's cache.
 

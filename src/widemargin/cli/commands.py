@@ -128,7 +128,8 @@ def _split(training: Training, args: Namespace) -> Training:
     if args.holdout is None or data.y is None:
         return training
     if whole is not None:
-        raise file_error(args.data, "it exceeds memory_budget and is streamed: give --test in place of --holdout")
+        problem = "it is streamed, as it exceeds a third of memory_budget"
+        raise file_error(args.data, f"{problem}: give --test in place of --holdout")
     from sklearn.model_selection import train_test_split
     from sklearn.utils import _safe_indexing
 

@@ -97,7 +97,7 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
         any kernel.
     merge : {"lookup-wd", "gss-precise"}, default="lookup-wd"
         How the weight degradation of a merger with each candidate is found: from a look-up table, or by golden section
-        search to 1e-10, which takes about 20 times as long.
+        search to 1e-10, which takes 40 times as long and more.
     table_size : int, default=400
         Nodes a side of the look-up tables, at least 2, at most 4096.
     fit_intercept : bool, default=False
@@ -176,7 +176,7 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
 
     Notes
     -----
-    A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.12 microseconds
+    A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.35 microseconds
     with 22 features and a budget of 100; a merger about as much again. Memory: ``budget * n_features`` numbers a
     machine, and tables of 4 MB. Steps compute in float32, predictions in the dtype of the data; float32 data are read
     in place, from a memory map too, others are copied. There is no certificate: a lower bound of the optimum takes all

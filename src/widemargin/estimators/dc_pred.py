@@ -32,10 +32,10 @@ class DCPredClassifier(Classifier, ScorePredictor, DCPredMachine):
     gamma : float, "scale" or "auto", default="scale"
         As in `sklearn.svm.SVC`. With few landmarks a smaller gamma than the exact machine's is often better.
     prediction_cost : float or "auto", default="auto"
-        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40
-        for one decision function, and as many leaves and landmarks for several, which costs more (`prediction_cost_`).
-        The time of that many linear predictions is an upper bound: most of a linear prediction's time is spent on
-        checking and reading rows.
+        About what a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto"
+        is 40 for one decision function, and as many leaves and landmarks for several, which costs more
+        (`prediction_cost_`). The time of that many linear predictions is an upper bound: most of a linear prediction's
+        time is spent on checking and reading rows.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     max_time : float or None, default=None
@@ -121,9 +121,9 @@ class DCPredClassifier(Classifier, ScorePredictor, DCPredMachine):
     The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0``: each of these parameters
     switches :doc:`one difference </how/dc_pred>` off. What remains: with `landmark_weights`, points of the triangle
     rule are drawn in proportion to the squared dual variables, in the paper uniformly. Where the paper leaves a choice:
-    a tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at most 3,000, whose
-    violation is at most 0.1; all pseudo-landmarks of a leaf take the same one of the two bounds; several classes share
-    landmarks, weighted by the sum of their squared dual variables.
+    a tree has at most two levels up to 144 leaves; W is estimated on the rows of the exact machine, at most 3,000,
+    whose violation is at most 0.1; all pseudo-landmarks of a leaf take the same one of the two bounds; several classes
+    share landmarks, weighted by the sum of their squared dual variables.
 
     References
     ----------

@@ -159,7 +159,7 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
 
     Notes
     -----
-    Cost: about n_SV x n kernel entries, 0.6 to 1 nanosecond each on one core with up to a hundred features, once if
+    Cost: about n_SV x n kernel entries, 0.4 to 1.3 nanoseconds each on one core with up to a hundred features, once if
     `memory_budget` holds the rows of those that are not at a bound. float32 data give float32 kernel entries, float64
     data float64 entries at half the speed; dual variables and decision values are float64. If float32 entries cannot
     reach `tol` (large C), the end is corrected with float64 entries. Dense data of 32 columns or more, of

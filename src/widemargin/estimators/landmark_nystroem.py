@@ -56,18 +56,17 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     r"""Coordinates whose inner products approximate a kernel: a better `Nystroem`.
 
     The kernel matrix is approximated through a few landmark points, as by `sklearn.kernel_approximation.Nystroem`, with
-    three differences: landmarks are centroids of k-means, or points of your own, instead of random rows, weighted where
-    some rows matter more;
-    pseudo-landmarks, whose kernel values are estimated from those of the landmarks, add to the approximation at next to
-    no cost; and the matrix between them is the best one for many rows, not for the landmarks alone. It is algorithm 1
-    of the paper that `DCPredClassifier` comes from. Put a linear machine behind it, `OCASClassifier` say, where many
-    rows are to be learnt; where predictions are to be fast, take `DCPredClassifier`.
+    three differences: landmarks are centroids of k-means, weighted where some rows matter more, or points of your own,
+    instead of random rows; pseudo-landmarks, whose kernel values are estimated from those of the landmarks, add to the
+    approximation at next to no cost; and the matrix between them is the best one for many rows, not for the landmarks
+    alone. It is algorithm 1 of the paper that `DCPredClassifier` comes from. Put a linear machine behind it,
+    `OCASClassifier` say, where many rows are to be learnt; where predictions are to be fast, take `DCPredClassifier`.
 
     Parameters
     ----------
     n_landmarks : int, default=100
-        Rows that a row is compared with, >= 1. Not more than there are distinct rows: then the approximation is exact
-        on these rows, and a warning says so. Unused where `landmarks` is an array.
+        Rows that a row is compared with, >= 1. Of fewer distinct rows all are landmarks: the approximation is exact on
+        them, and a warning says so. Unused where `landmarks` is an array.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         As in `DCSVMClassifier`. For "precomputed", `fit` takes K(train, train) and `transform` takes K(new, train).
     gamma : {"scale", "auto"} or float, default="scale"

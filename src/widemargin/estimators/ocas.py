@@ -115,20 +115,20 @@ class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
     Warns
     -----
     ConvergenceWarning
-        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 (in 50 rounds neither bound nor
-        objective improved by `tol`) ended the fit: with the gap. The machine is the best so far. A second Ctrl-C within
-        two seconds raises KeyboardInterrupt and leaves the estimator as it was.
+        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 (in 50 rounds the bound did not
+        rise, nor the objective fall by `tol`) ended the fit: with the gap. The machine is the best so far. A second
+        Ctrl-C within two seconds raises KeyboardInterrupt and leaves the estimator as it was.
 
     Notes
     -----
-    Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the
-    number of rounds hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a
-    memory map, CSR with 32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted),
-    float32 or float64. A fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16
-    with `warm_start`). Columns of a CSR without values cost nothing but their places in `coef_`, where it has fewer
-    values than columns (and without `warm_start`). Decision values and planes are added up in
-    float64. With the squared and the logistic loss a round begins with a Newton step: with the Hessian of up to 128
-    columns or of few rows, else by conjugate gradients, up to 100 pairs of passes for each class.
+    Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the number of rounds
+    hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
+    32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted), float32 or float64. A
+    fit holds 90 to 112 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`).
+    Columns of a CSR without values cost nothing but their places in `coef_`, where it has fewer values than columns
+    (and without `warm_start`). Decision values and planes are added up in float64. With the logistic, and mostly the
+    squared loss a round begins with a Newton step: with the Hessian of up to 128 columns or of few rows, else by
+    conjugate gradients, up to 100 pairs of passes for each class.
 
     :doc:`The accelerations </how/ocas>` are chosen by the loss and the shape of X; on dask there are Newton
     steps alone.

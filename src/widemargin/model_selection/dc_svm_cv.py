@@ -127,9 +127,9 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     than 0.4 times the weight that it had if the classes were equal (20 % of two), and `scoring` is not the accuracy.
     Scores of few rare rows would then decide on chance. So the cells of an early search of more than 4,000 rows are
     scored on 4,000 drawn rows, in all folds: up to half as many of each class as if they were equal, and the others in
-    proportion, with weights that make up for it. The best cells that are within the standard error of the best one are
-    scored again on up to 20,000 rows. A callable `scoring` that takes no ``sample_weight`` has the rows as they are.
-    ``cv_results_["param_class_weight"]`` has the weights of the classes that were tried.
+    proportion, with weights that make up for it. Up to four cells that are not below the best one with a confidence of
+    95 % are scored again on up to 20,000 rows. A callable `scoring` that takes no ``sample_weight`` has the rows as
+    they are. ``cv_results_["param_class_weight"]`` has the weights of the classes that were tried.
 
     Kernel entries of the search are float32. An exact search solves each dual to `tol`, an early one to 0.01;
     `best_estimator_` is what `DCSVMClassifier` returns for these parameters. ``gamma="scale"`` is that of all rows.
