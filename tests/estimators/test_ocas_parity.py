@@ -155,6 +155,23 @@ def test_few_samples_are_solved_at_once(n: int, d: int, monkeypatch: pytest.Monk
     assert by_rounds.objective_ * (1 - 1e-5) <= at_once.objective_ <= by_rounds.objective_ * (1 + 1e-3)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_bound_of_few_samples_holds_at_any_C(fit_intercept: bool) -> None:
+    """Separable rows, whose optimum a small C has as well: dual variables are a small part of C = 1e6."""
+    rng = np.random.default_rng(0)
+    X = 1e4 * rng.normal(size=(700, 5))
+    y = X @ rng.normal(size=5) > 0
+    optimum = OCASClassifier(C=0.1, tol=1e-8, fit_intercept=fit_intercept).fit(X, y).objective_
+    model = OCASClassifier(C=1e6, fit_intercept=fit_intercept).fit(X, y)
+    assert model.converged_
+    assert model.objective_ - model.dual_gap_ <= optimum * (1 + 1e-8)
+
+
+def test_weights_that_vanish_with_C(binary: Data) -> None:
+    X, y = np.tile(binary[0], (6, 1)), np.tile(binary[1], 6)  # too many for the Gram dual
+    assert not OCASClassifier(C=1e-320).fit(X, y).coef_.any()
+
+
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve few rows by rounds."""

@@ -43,7 +43,7 @@ from ..solvers.cutting_plane.crammer_singer import MulticlassDual, MulticlassHin
 from ..solvers.cutting_plane.dual_alone import DualAlone
 from ..solvers.cutting_plane.dual_epochs import DualEpochs, squared_norms
 from ..solvers.cutting_plane.given_risk import GivenRisk, Risk
-from ..solvers.cutting_plane.gram_dual import has_few_columns, solve_gram_duals
+from ..solvers.cutting_plane.gram_dual import has_few_columns, solve_gram_duals, suits_gram_dual
 from ..solvers.cutting_plane.interior_point import InteriorPoint, solve_interior_points
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import CuttingPlaneMachine, Plane, add_planes
@@ -105,7 +105,7 @@ def train_linear(
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
         that are not done), ``n_planes``, and the seconds of the parts of this round: ``seconds_active_rows``,
-        ``seconds_dual_ascent`` (epochs, duals without planes, or Gram duals), ``seconds_decision_values``,
+        ``seconds_dual_ascent`` (epochs, and all that raises duals without planes), ``seconds_decision_values``,
         ``seconds_line_search``, ``seconds_plane`` and ``seconds_master_problem``.
     """
     return next(train_path(X, losses, [settings.C], settings, progress, start, team))
@@ -145,7 +145,7 @@ def _train_each(training: OCASTraining, Cs: Sequence[float], start: Sequence[Mat
     progress = training.progress
     for C in Cs:
         training.restart()
-        if (solved := training.solve_at_once(C)) is not None:
+        if (solved := training.solve_at_once(C, has_start=start is not None)) is not None:
             yield solved
             continue
         if not training.machines:
@@ -384,20 +384,20 @@ class OCASTraining:
 
     # ----------------------------------------------------------------------------------------------- accelerations
 
-    def solve_at_once(self, C: float) -> Trained | None:
+    def solve_at_once(self, C: float, *, has_start: bool) -> Trained | None:
         """All machines without rounds, where samples are few; None where that fails, or a callback observes the rounds.
 
         By their duals on the Gram matrix, or where that fails and columns are few by the interior-point method. Hinges
         of targets have rounds: a wild target makes nearly all of the objective, and of what its gap may be.
         """
         X, (n, d), clock = self.X, self.X.shape, _Clock()
-        if not self.accelerations.gram_dual or self.progress.is_observed or not isinstance(X, LocalMatrix):
+        if not self.accelerations.at_once or self.progress.is_observed or not isinstance(X, LocalMatrix):
             return None
         hinges = [hinge for loss in self.losses if (hinge := loss.hinge) is not None]
-        results = self._solve_gram_duals(X, hinges, C)
+        results = self._solve_gram_duals(X, hinges, C) if suits_gram_dual(n, d) else None
         if results is None and has_few_columns(n, d) and self._interior_points_are_left:
             results = solve_interior_points(X, hinges, C, self.settings.tol, self.progress)
-        if results is None:
+        if results is None or (has_start and not all(result.converged for result in results)):
             return None
         clock.lap("dual_ascent")
         objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)

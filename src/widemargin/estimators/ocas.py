@@ -108,7 +108,7 @@ class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``step``, ``n_planes``,
         ``seconds_active_rows`` (and Newton steps), ``seconds_dual_ascent``, ``seconds_decision_values``,
         ``seconds_line_search``, ``seconds_plane`` and ``seconds_master_problem``. Where no round was needed, one entry
-        for the start.
+        for the result.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 

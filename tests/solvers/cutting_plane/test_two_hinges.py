@@ -46,4 +46,4 @@ def test_risk_planes_and_restricted_planes(name: str, has_intercept: bool) -> No
         normal = doubled.rmatvec(smoothed.coef)[0]
         for other in 10.0 * rng.normal(size=(5, 3)):
             assert normal @ other + smoothed.offset <= risk(other) * (1 + 1e-6)
-    assert not loss.accelerations & {"gram_dual", "dual_epochs", "dual_alone"}
+    assert not loss.accelerations & {"at_once", "dual_epochs", "dual_alone"}

@@ -2,7 +2,7 @@
 
 | file | used where | because |
 |---|---|---|
-| `gram_dual` | hinge; n <= 1,024 and d <= 1,024; 2 d > n, or n <= 640 and small C | a dual replaces all rounds |
+| `gram_dual` | hinge; n <= 1,024 and d <= 1,024; 2 d > n, or n <= 640 and small C; memory | replaces all rounds |
 | `interior_point` | hinge; n <= 1,024 and 2 d <= n, where the Gram dual is not used or fails | replaces all rounds |
 | `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e9 | once, where rounds are slow; any scales |
 | `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
@@ -17,8 +17,8 @@
 
 A loss names those that are written for it (`Loss.accelerations`). All but `newton_steps` need samples in this process.
 The interior-point method follows 30 rounds, or (min(n, d) / 30)^2 if that is more, once they are slow.
-Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges have the Gram
-dual, or nothing: rounds are fast there, and depend neither on the order of the samples nor on repeated ones. The
+Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges are solved at
+once, or by rounds alone: these are fast there, and depend neither on the order of the samples nor on repeated ones. The
 experiments behind the thresholds are in decision 0006.
 """
 
@@ -46,7 +46,7 @@ _SPARSE_DISTANCE = 0.75  # origin distance, at most: rows that share a direction
 class Accelerations:
     """Which accelerations a fit uses; by default none."""
 
-    gram_dual: bool = False
+    at_once: bool = False  # `gram_dual`, or the interior-point method
     interior_point: bool = False
     sample_start: bool = False
     active_rows: bool = False
@@ -73,7 +73,7 @@ def _suited(X: LocalMatrix, loss: Loss) -> dict[str, bool]:
     is_single = loss.n_outputs == 1
     dual_alone = has_ascent and isinstance(rows, RowAccess) and _suits_dual(rows, n_values, is_single=is_single)
     return {
-        "gram_dual": max(n, d) <= _FEW,
+        "at_once": max(n, d) <= _FEW,
         "interior_point": True,
         "sample_start": sample_start,
         "active_rows": n >= max(LEAST_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),

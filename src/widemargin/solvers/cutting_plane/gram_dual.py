@@ -34,6 +34,11 @@ def has_few_columns(n: int, d: int) -> bool:
     return 2 * d <= n
 
 
+def suits_gram_dual(n: int, d: int) -> bool:
+    """Whether working sets on n samples may be faster than the interior-point method."""
+    return not has_few_columns(n, d) or n <= _FEW_SAMPLES
+
+
 def solve_gram_duals(
     X: Array,
     losses: Sequence[HingeLoss],
@@ -48,7 +53,7 @@ def solve_gram_duals(
     samples -= shift
     (n, d), signed = samples.shape, np.concatenate([loss.signed_weights for loss in losses])
     steepness = C * float(np.abs(signed).mean()) * float(np.vdot(samples, samples)) / n
-    if has_few_columns(n, d) and (n > _FEW_SAMPLES or steepness > _STEEP):
+    if has_few_columns(n, d) and steepness > _STEEP:
         return None
     problem = svm_problem(np.sign(signed), C * np.abs(signed), has_intercept=losses[0].has_intercept)
     rows, starts = np.arange(len(signed)), np.arange(0, len(signed) + 1, n)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._progress import AnyProgress, SilentProgress
-from ..._types import Array, Matrix, Vector
+from ..._types import LEAST_NORMAL, Array, Matrix, Vector
 from ...data import LocalMatrix
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
@@ -40,7 +40,6 @@ class _Point(NamedTuple):
 
     w: Vector
     b: float
-    beta: Vector
     sides: Array  # (2, 2, n): room, beta - low and high - beta, and slack, below and above; positive, but for a change
 
     def length_of(self, step: _Point) -> float:
@@ -49,8 +48,12 @@ class _Point(NamedTuple):
 
     def plus(self, step: _Point, length: float) -> _Point:
         """This point, moved."""
-        beta, sides = self.beta + length * step.beta, self.sides + length * step.sides
-        return _Point(self.w + length * step.w, self.b + length * step.b, beta, sides)
+        return _Point(self.w + length * step.w, self.b + length * step.b, self.sides + length * step.sides)
+
+    def beta(self, low: Vector, high: Vector) -> Vector:
+        """The dual point, from the nearer bound: from the other one it has the rounding errors of that."""
+        room_below, room_above = self.sides[0]
+        return np.asarray(np.where(room_below < room_above, low + room_below, high - room_above))
 
     @property
     def gap(self) -> float:
@@ -61,16 +64,25 @@ class _Point(NamedTuple):
 def solve_interior_points(
     X: LocalMatrix, losses: Sequence[HingeLoss], C: float, tol: float, progress: AnyProgress
 ) -> list[LinearResult] | None:
-    """Solve on X (n, d) for all losses, one by one; None where one does not reach a relative gap of `tol`."""
-    results = []
+    """Solve on X (n, d) for all losses, one by one; None where one does not reach a relative gap of `tol`.
+
+    Those that a stop leaves unsolved are as good as there was time for.
+    """
+    results, silent = [], SilentProgress(progress)
     for loss in losses:
-        w, bound = InteriorPoint(X, loss).solve(C, tol, SilentProgress(progress).go_on)
+        sizes = C * np.abs(loss.signed_weights[loss.signed_weights != 0.0])
+        if not len(sizes) or sizes.min() < LEAST_NORMAL:
+            return None
+        w, bound = InteriorPoint(X, loss).solve(C, tol, silent.go_on)
         f = X.decision_values(w)
         objective = 0.5 * float(np.vdot(w, w)) + C * risk_and_plane(loss, f).risk
         gap = max(objective - bound, 0.0)
-        if not gap <= tol * objective:
+        is_done = gap <= tol * objective
+        if not is_done and silent.stopped_by is None:
             return None
-        results.append(LinearResult(w, loss.intercept(f), objective, gap, True, w))
+        results.append(
+            LinearResult(w, loss.intercept(f), objective, gap, is_done, w, None if is_done else silent.stopped_by)
+        )
     return results
 
 
@@ -98,7 +110,7 @@ class InteriorPoint:
         """Go on to a relative gap of `tol`, or as far as float64 allows: w (1, d) and the largest dual objective."""
         low, high = np.multiply(C, self._low), np.multiply(C, self._high)
         point = self._start(low, high)
-        w, best, bound = point.w, np.inf, -np.inf
+        w, best, bound = point.w, np.inf, 0.0
         for _ in range(_MAX_STEPS):
             r = self._targets - (self._X.matvec(point.w[None])[0] + point.b)
             objective = 0.5 * float(point.w @ point.w) + float(np.maximum(low * r, high * r).sum())
@@ -106,10 +118,10 @@ class InteriorPoint:
                 w, best = point.w, objective
             is_last = not go_on()
             if is_last or point.gap <= _NEAR * tol * best:
-                bound = max(bound, self._dual_value(point.beta))
+                bound = max(bound, self._dual_value(point.beta(low, high)))
             if is_last or best - bound <= tol * best:
                 break
-            move = self._newton(point, r - point.sides[1, 1] + point.sides[1, 0])
+            move = self._newton(point, point.beta(low, high), r - point.sides[1, 1] + point.sides[1, 0])
             predicted = move(0.0, None)
             left = point.plus(predicted, point.length_of(predicted)).gap / point.gap
             step = move(max(left**3 * point.gap, _LEAST_GAP * tol * best) / (2 * len(r)), predicted)
@@ -123,9 +135,8 @@ class InteriorPoint:
         width, t = high - low, self._targets
         mu = float(np.maximum(low * t, high * t).sum()) / len(t)
         share = 0.5 * width * t / (np.hypot(width * t, 2.0 * mu) + 2.0 * mu)
-        beta = low + width * (0.5 + share)
         room = width * np.stack([0.5 + share, 0.5 - share])
-        return _Point(np.zeros(self._X.shape[1]), 0.0, beta, np.stack([room, mu / room]))
+        return _Point(np.zeros(self._X.shape[1]), 0.0, np.stack([room, mu / room]))
 
     def _dual_value(self, beta: Vector) -> float:
         """The dual objective at beta; with an intercept its larger side is reduced until the sum is 0."""
@@ -136,12 +147,12 @@ class InteriorPoint:
         w = self._X.rmatvec(beta[None])[0]
         return float(self._targets @ beta) - 0.5 * float(w @ w)
 
-    def _newton(self, point: _Point, lack: Vector) -> Callable[[float, _Point | None], _Point]:
+    def _newton(self, point: _Point, beta: Vector, lack: Vector) -> Callable[[float, _Point | None], _Point]:
         """The Newton step to a centre mu, with the products of another step as second-order terms.
 
         `lack` (n,) is r - (above - below).
         """
-        (w, _, beta, _), (room, slack) = point, point.sides
+        w, (room, slack) = point.w, point.sides
         system = self._system.decompose(1.0 / (slack / room).sum(axis=0))
         dual_lack = self._X.rmatvec(beta[None])[0] - w
         imbalance = -float(beta.sum()) if self._has_intercept else 0.0
@@ -155,6 +166,6 @@ class InteriorPoint:
             sides = np.empty_like(point.sides)
             sides[0] = change, -change
             sides[1] = (off_centre - slack * sides[0]) / room
-            return _Point(dw, db, change, sides)
+            return _Point(dw, db, sides)
 
         return move

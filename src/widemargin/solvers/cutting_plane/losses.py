@@ -23,7 +23,7 @@ from .line_search import INFINITE_STEP
 SAMPLE_ROWS = 2048  # least number of sampled rows, and of active ones: of fewer than twice as many all are read
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
-_DUALS = frozenset({"gram_dual", "dual_epochs", "dual_alone"})
+_DUALS = frozenset({"at_once", "dual_epochs", "dual_alone"})
 _HINGES = _DUALS | {"interior_point", "sample_start", "active_rows", "smoothed_newton"}
 
 
