@@ -4,13 +4,14 @@ Estimator, parameters, data (dense or CSR, float32 or float64, 2 to 5 classes) a
 fit is made with one and with two threads; "different" counts those whose values of the rows are not equal to the last
 bit. A tenth of the fits has a time limit of a few milliseconds, and is not compared. A row of the table is a tenth of
 the run: `megabytes` is the resident memory at its end, `in_use` the part of it that malloc has given out and that is
-not freed, `threads` the number of the process's threads.
+not freed, `objects` the blocks of Python's own allocator, `threads` the number of the process's threads.
 """
 
 from __future__ import annotations
 
 import gc
 import random
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -72,6 +73,7 @@ def soak(n_fits: int, seed: int) -> list[Row]:
                 "seconds": time.perf_counter() - start,
                 "megabytes": process.resident_bytes() / 2**20,
                 "in_use": process.bytes_in_use() / 2**20,
+                "objects": sys.getallocatedblocks(),
                 "threads": len(list(Path("/proc/self/task").iterdir())),
             }
         )

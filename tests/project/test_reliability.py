@@ -57,6 +57,7 @@ def test_fit_after_fit_leaves_nothing_behind() -> None:
     rows = process.run_apart(soak.soak, 200, 1)
     assert sum(row["different"] for row in rows) == 0
     assert rows[-1]["in_use"] < rows[4]["in_use"] + 20
+    assert rows[-1]["objects"] < rows[4]["objects"] + 20_000
     assert rows[-1]["threads"] <= rows[4]["threads"] + 1
 
 

@@ -31,6 +31,7 @@ from .._types import ROUNDING, Matrix, RowIndices, Rows, Vector
 from ..algorithms.held_out import Fold
 from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..algorithms.relevance import scale_columns
+from ..data.origin import FAR, origin_distance
 from ..data.rows import SAMPLED_ROWS, spread_rows
 from ..data.samples import Samples, make_samples
 from ..estimators._kernel_machine import TrainingRows
@@ -602,17 +603,19 @@ def _mask(rows: RowIndices, n: int) -> Vector:
 
 def _distances(A: Rows, B: Rows, power: int) -> Matrix:
     """Sums over the columns of |a_j - b_j| ** power, 1 or 2, for all pairs of rows."""
-    if not sp.issparse(A):
-        return np.asarray(cdist(A, B, {1: "cityblock", 2: "sqeuclidean"}[power]))
     from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to load
 
+    if sp.issparse(B) and origin_distance(B) > FAR:  # inner products lose the digits of distances
+        A, B = A.toarray(), B.toarray()
+    if not sp.issparse(B):
+        return np.asarray(cdist(A, B, {1: "cityblock", 2: "sqeuclidean"}[power]))
     return np.asarray(manhattan_distances(A, B) if power == 1 else euclidean_distances(A, B, squared=True))
 
 
 def _variance(rows: Rows) -> float:
     """The sum of the columns' variances."""
+    from sklearn.utils.sparsefuncs import mean_variance_axis
+
     rows = rows.astype(np.float64)
-    if not sp.issparse(rows):
-        return float(rows.var(axis=0).sum())
-    mean = np.asarray(rows.mean(axis=0)).ravel()
-    return float(rows.multiply(rows).sum() / rows.shape[0] - mean @ mean)
+    variances = mean_variance_axis(rows, axis=0)[1] if sp.issparse(rows) else rows.var(axis=0)
+    return float(variances.sum())

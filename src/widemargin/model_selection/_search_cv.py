@@ -63,7 +63,7 @@ _FIRST_EPSILONS = (0.1,)
 _LEAST_LEARNED, _MOST_LEARNED = 3000, 100_000  # rows of a machine that scales columns: the least, and of all pairs
 _DRAWN_FINALLY = 20_000  # rows that the best cells are scored on, where cells are scored on drawn rows
 _MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
-_TRAINING_PER_DIVISION = 4.0  # seconds of the last machine, if it is early / of dividing the rows
+_TRAINING_PER_DIVISION = 4.0  # seconds of an early last machine / of dividing the rows
 _BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
 
 
@@ -217,10 +217,8 @@ class SearchCV(BestEstimator):
 
     def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
         """The exact model, or early ones of fewer and fewer clusters as long as the time allows."""
-        n, begin = len(found.problem.y), perf_counter()
-        level = clustering_level(n, _BRANCHING)
-        how = "auto" if self.refit is True else self.refit
-        if how == "exact" or not level or (how == "auto" and n <= _MOST_EXACT):
+        begin, level = perf_counter(), self._first_level(len(found.problem.y))
+        if not level:
             return self._train(X, y, sample_weight, max_time, found, **found.parameters)
         limit = found.seconds if max_time is None else max_time
         while True:
@@ -230,6 +228,13 @@ class SearchCV(BestEstimator):
             seconds, level = perf_counter() - started, level - 1
             if not level or perf_counter() - begin + _BRANCHING * _SLOWER * seconds > limit:
                 return model
+
+    def _first_level(self, n: int) -> int:
+        """The level of the first early model of n rows; 0 where the last model is exact, or there is none."""
+        is_auto = self.refit is True or self.refit == "auto"
+        if not self.refit or self.refit == "exact" or (is_auto and n <= _MOST_EXACT):
+            return 0
+        return clustering_level(n, _BRANCHING)
 
     # --- what is searched ---
 
@@ -408,8 +413,9 @@ class SearchCV(BestEstimator):
             axes, limits = self._axes(rows, kernels, names), self._limits(kernels[0])
             rng, start = make_rng(self.random_state, seed_of_none=0), perf_counter()
             search = AdaptiveSearch(parts, axes, self._make_kernel, learn, limits, memory, progress, team, rng)
-            if self.refit and self.max_time is not None:  # an early machine of all rows, which are divided once more
-                progress.end_within(self.max_time - _TRAINING_PER_DIVISION * (perf_counter() - start))
+            if self.max_time is not None and self._first_level(len(rows.y)):  # the last machine divides all rows again
+                needed = _TRAINING_PER_DIVISION * (perf_counter() - start)
+                progress.end_within(self.max_time - min(needed, 0.5 * (self.max_time - progress.elapsed)))
             search.recall(known)
             search.run()
         found = search.best()
