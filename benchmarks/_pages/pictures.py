@@ -186,7 +186,7 @@ def _linear(axes: Any, rows: Rows) -> None:
     for row in sorted(rows, key=lambda row: (row["set"], row["C"])):
         if row["C"] in (0.01, 1, 100) and "LIBLINEAR / OCAS" in row:
             bars.setdefault(f"{row['set']}, {row['n']:,}", {})[f"C = {row['C']:g}"] = row["LIBLINEAR / OCAS"]
-    _times(axes, bars, "LIBLINEAR's seconds (one thread) ÷ ours (two), or a lower bound", [_EARLY, _OURS, _SEARCH])
+    _times(axes, bars, "seconds of LIBLINEAR (1 thread) ÷ ours (2), or a bound", [_EARLY, _OURS, _SEARCH])
 
 
 def _compress(axes: Any, rows: Rows) -> None:
