@@ -4,7 +4,8 @@ Every estimator with `warm_start`, in the forms that take another way to their m
 limit, and then four times by another model with a limit of a part of the seconds that took; between two fits the model
 goes through a pickle. A fifth fit, without a limit, ends it. `rise` is how much the objective is above that of the fit
 before, relative to it; `score` is accuracy on other rows (R^2 of regressors, concordant pairs of rankers, the share of
-other rows inside of one-class models). A model got `worse` where the objective rose by more than `tol` allows.
+other rows inside of one-class models). A model got `worse` where the objective rose by more than `tol` allows. The
+objective of an early model is that of its clusters: it is compared with none of another level.
 """
 
 from __future__ import annotations
@@ -71,11 +72,12 @@ def measure(case: str, run: Any = None) -> list[Row]:
     data = problem(n, kind)
     train, test = [array[:n] for array in data], [array[n:] for array in data]
 
-    def row_of(model: Any, fit: str, last: float) -> Row:
+    def row_of(model: Any, fit: str, last: float = np.inf, level: int = 0) -> Row:
         begin = time.perf_counter()
         model.fit(*train)
         seconds, objective = time.perf_counter() - begin, model.objective_
-        rise = 0.0 if np.isinf(last) else (objective - last) / abs(last)
+        is_other = getattr(model, "early_level_", 0) != level
+        rise = 0.0 if np.isinf(last) or is_other else (objective - last) / abs(last)
         score = np.mean(model.predict(test[0]) > 0) if kind == "none" else model.score(*test)
         return {
             "case": case,
@@ -92,14 +94,14 @@ def measure(case: str, run: Any = None) -> list[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         make(max_time=0.0).fit(*(array[:500] for array in train))  # imports
-        whole = row_of(make(), "whole", np.inf)
-        model, rows, last = make(warm_start=True, max_time=PART * whole["seconds"]), [whole], np.inf
+        whole = row_of(make(), "whole")
+        model, rows, last = make(warm_start=True, max_time=PART * whole["seconds"]), [whole], (np.inf, 0)
         for k in range(FITS + 1):
             model = pickle.loads(pickle.dumps(model))
             if k == FITS:
                 model.set_params(max_time=None)
-            rows.append(row_of(model, str(k + 1) if k < FITS else "last", last))
-            last = rows[-1]["objective"]
+            rows.append(row_of(model, str(k + 1) if k < FITS else "last", *last))
+            last = rows[-1]["objective"], getattr(model, "early_level_", 0)
     return rows
 
 
