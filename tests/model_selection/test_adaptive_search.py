@@ -32,6 +32,7 @@ from widemargin import (
     to_onnx,
 )
 from widemargin._model_files import load, write_model
+from widemargin.model_selection import _adaptive_search
 from widemargin.model_selection._adaptive_search import AdaptiveSearch
 
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -488,6 +489,20 @@ def test_groups_that_are_clusters_have_scores(seed: int, monkeypatch: pytest.Mon
     how: dict[str, Any] = {"Cs": [1.0], "gammas": [0.3], "kernels": "rbf", "search": "early", "refit": False}
     model = DCSVMRegressorCV(**how, epsilons=[0.1], cv=GroupKFold(5), random_state=seed).fit(X, y, groups=group)
     assert np.isfinite(model.best_score_)
+
+
+def test_scales_of_sparse_rows_are_those_of_dense_ones() -> None:
+    """Also far from the origin, where sums of squares and inner products have lost their digits."""
+    rng = np.random.default_rng(0)
+    for offset in (0.0, 1e8):
+        rows = rng.normal(size=(200, 4)) * (rng.random((200, 4)) < 0.7)
+        rows[:, 0] += offset
+        sparse = sp.csr_array(rows)
+        assert _adaptive_search._variance(sparse) == pytest.approx(_adaptive_search._variance(rows), rel=1e-9)
+        for power in (1, 2):
+            found = _adaptive_search._distances(sparse[:50], sparse, power)
+            expected = _adaptive_search._distances(rows[:50], rows, power)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_many_equal_rows_do_not_make_the_first_gammas_expensive(monkeypatch: pytest.MonkeyPatch) -> None:

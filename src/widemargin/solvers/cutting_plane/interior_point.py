@@ -112,16 +112,16 @@ class InteriorPoint:
         point = self._start(low, high)
         w, best, bound = point.w, np.inf, 0.0
         for _ in range(_MAX_STEPS):
-            r = self._targets - (self._X.matvec(point.w[None])[0] + point.b)
+            r, beta = self._targets - (self._X.matvec(point.w[None])[0] + point.b), point.beta(low, high)
             objective = 0.5 * float(point.w @ point.w) + float(np.maximum(low * r, high * r).sum())
             if objective < best:
                 w, best = point.w, objective
             is_last = not go_on()
             if is_last or point.gap <= _NEAR * tol * best:
-                bound = max(bound, self._dual_value(point.beta(low, high)))
+                bound = max(bound, self._dual_value(beta))
             if is_last or best - bound <= tol * best:
                 break
-            move = self._newton(point, point.beta(low, high), r - point.sides[1, 1] + point.sides[1, 0])
+            move = self._newton(point, beta, r - point.sides[1, 1] + point.sides[1, 0])
             predicted = move(0.0, None)
             left = point.plus(predicted, point.length_of(predicted)).gap / point.gap
             step = move(max(left**3 * point.gap, _LEAST_GAP * tol * best) / (2 * len(r)), predicted)
