@@ -1,6 +1,7 @@
 // Rows of a kernel matrix in memory: their weighted sums sum_k coef_k K[k, :], in float64 whatever the entries are, and
 // the removal of rows and columns.
 #pragma once
+#include <algorithm>
 #include <cstring>
 
 #include "registers.hpp"
@@ -9,6 +10,7 @@ namespace wm {
 
 // Columns of a block: their sums stay in the first-level cache. The unit of work that threads share out.
 constexpr Index kColumnBlock = 1024;
+constexpr Index kLineBytes = 64;  // of a line of the caches
 
 // A sum that is not reordered: one chain of multiply-adds takes a third fewer instructions than a tree of sums.
 #if defined(__has_builtin) && __has_builtin(__builtin_assoc_barrier)
@@ -17,36 +19,44 @@ constexpr Index kColumnBlock = 1024;
 #define WM_IN_ORDER(x) (x)
 #endif
 
-// sum += sum_k coef_k row_k, eight rows a pass, so that the sum is read and written an eighth as often.
+// sum += sum_k coef_k row_k, eight rows a pass, so that the sum is read and written an eighth as often. A pass prefetches the
+// next one's rows: they lie anywhere, and wait for memory.
 template <class Entry> class RowSum {
   public:
     explicit RowSum(Span<double> sum) : sum_(sum) {}
     void add(double coef, const Entry* row) {
         coef_[n_] = coef;
         rows_[n_] = row;
-        if (++n_ == kRows) add_together<kRows>(rows_, coef_), n_ = 0;
+        if (++n_ < 2 * kRows) return;
+        add_together<kRows>(0, rows_ + kRows);
+        std::copy_n(rows_ + kRows, kRows, rows_);
+        std::copy_n(coef_ + kRows, kRows, coef_);
+        n_ = kRows;
     }
-    // Add the rows that do not fill a pass. To be called once, after the last row.
+    // Add the rows that are left over. To be called once, after the last row.
     void finish() {
         int k = 0;
-        for (; k + 4 <= n_; k += 4) add_together<4>(rows_ + k, coef_ + k);
-        for (; k < n_; ++k) add_together<1>(rows_ + k, coef_ + k);
+        if (n_ >= kRows) add_together<kRows>(k), k += kRows;
+        for (; k + 4 <= n_; k += 4) add_together<4>(k);
+        for (; k < n_; ++k) add_together<1>(k);
     }
 
   private:
     static constexpr int kRows = 8;
     Span<double> sum_;
-    double coef_[kRows];
-    const Entry* rows_[kRows];
+    double coef_[2 * kRows];
+    const Entry* rows_[2 * kRows];
     int n_ = 0;
 
-    template <int n> void add_together(const Entry* const* rows, const double* coef) {
+    template <int n> void add_together(int first, const Entry* const* next = nullptr) {
         const Entry* row[n];
         double c[n];
-        for (int k = 0; k < n; ++k) row[k] = rows[k], c[k] = coef[k];
+        for (int k = 0; k < n; ++k) row[k] = rows_[first + k], c[k] = coef_[first + k];
         double* sum = sum_.data;
         const Index size = sum_.size;
         for (Index j = 0; j + kLanes <= size; j += kLanes) {
+            if (next != nullptr && j * sizeof(Entry) % kLineBytes == 0)
+                for (int k = 0; k < n; ++k) WM_PREFETCH(next[k] + j);
             Lanes total = load_lanes(sum + j);
             WM_UNROLL
             for (int k = 0; k < n; ++k) total = WM_IN_ORDER(total + c[k] * load_lanes(row[k] + j));
