@@ -37,7 +37,7 @@ def measure(n: int, run: Run) -> Row:
     start = time.perf_counter()
     model = DCSVMClassifier(C=problem.C, gamma=gamma).fit(X, y)
     exact = time.perf_counter() - start
-    settings = {
+    settings: dict[str, Any] = {
         "Cs": 2.0 ** np.linspace(-6, 8, run.Cs),
         "gammas": [gamma],
         "kernels": "rbf",
@@ -71,18 +71,19 @@ def _kept_cells(test: NDArray[np.intp], chosen: NDArray[np.intp]) -> Iterator[di
             cells.update((c, result.beta) for result in results if (c := next(number)) in chosen)
         return values(whole, rows, fold, results)
 
-    HeldOutSolver._values = staticmethod(keep)
+    HeldOutSolver._values = staticmethod(keep)  # type: ignore[method-assign]
     try:
         yield cells
     finally:
-        HeldOutSolver._values = staticmethod(values)
+        HeldOutSolver._values = staticmethod(values)  # type: ignore[method-assign]
 
 
 def _gap(problem: Problem, test: NDArray[np.intp], beta: NDArray[np.float64], C: float) -> float:
     """The relative gap of a fold's machine on its training rows."""
-    X, y, beta = (np.delete(values, test, axis=0) for values in (problem.X, problem.y, beta))
-    support = np.flatnonzero(beta)
-    machine = SimpleNamespace(support_=support, dual_coef_=beta[support])
+    training = np.delete(np.arange(len(beta)), test)
+    own = beta[training]
+    machine = SimpleNamespace(support_=np.flatnonzero(own), dual_coef_=own[own != 0.0])
+    X, y = problem.X[training], problem.y[training]
     certificate = recompute.certify(X, y, machine, C=C, gamma=problem.gamma, intercept=True)
     return certificate.gap / abs(certificate.primal)
 

@@ -540,6 +540,21 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "losses": _losses,
     "tuning": _tuning,
     "tuning_path": _tuning,
+    "folds": listed(
+        {
+            "training rows": "{rows:,}",
+            "one exact fit": "{exact_seconds:.3g} s",
+            "all candidates": "{seconds:,.0f} s",
+            "a cell ÷ exact fit": "{share:.2f}",
+            "memory": lambda row: f"{row['memory'] / 1e9:.2f} GB",
+            "largest gap": "{gap:.1e}",
+            "best C": "{C:.3g}",
+            "default search": "{race_seconds:.0f} s",
+            "its C": "{race_C:.3g}",
+            "points lost": "{regret:.2f}",
+            "test accuracy": "{race_accuracy:.2f} %",
+        }
+    ),
     "linear_path": _linear_path,
     "boosting": _boosting,
     "boosting_ablation": _ablation,

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 LEAVES_AT_ONCE = 2  # leaves whose training fits in memory at a time: a constant, as results must not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed, at most
-_MAX_QUICK_ROWS = 300  # where time is short, train on a quarter of a leaf's rows, at most so many
+_MAX_QUICK_ROWS = 300  # where time is short, train on a quarter of a leaf's rows, at most so many; the least r too
 _TREE_SHARE = 0.5  # of the time that is left, for the clusters of a tree at most
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about

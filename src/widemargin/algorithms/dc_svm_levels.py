@@ -6,7 +6,7 @@ Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vecto
         cluster the data into k^l clusters, by a sample of the support vectors of level l + 1
         solve every cluster, from the dual variables of level l + 1
         (for l = l_max: a sample of all rows, and from zero)
-    refine: solve on the support vectors of level 1
+    refine: solve on the support vectors of level 1 (here of the last level)
     solve on the whole data
 
 By Lemma 1 the concatenated solution is optimal for the kernel k(x, z) [same cluster]: the machine of early prediction.
@@ -169,7 +169,7 @@ def train_machine(
     if suits_full_matrix(len(data.samples), 1, settings, progress):
         return replace(train_on_full_matrix(data, settings, progress, before)[0], rows=None)
     is_exact = before is not None and before.division is None
-    # zeros are no start, nor is the solution of the whole problem one of its clusters
+    # Train anew from zeros, and where the earlier solution is the whole problem's but clusters are asked for
     if before is not None and (not before.result.beta.any() or (is_exact and settings.stop_level)):
         anew = train_machine(data, settings, progress, rng, division=division, is_one_of_several=is_one_of_several)
         return anew.following(before)

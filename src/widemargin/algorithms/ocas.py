@@ -251,6 +251,7 @@ class OCASTraining:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, machines = _Clock(), self._unconverged()
         # accelerations that replace a round, or give another search point w_t
+        self._gaps.append(max(machine.relative_gap for machine in self.machines))
         if self._are_slow():
             self._run_interior_points(machines, clock)
             return
@@ -299,11 +300,10 @@ class OCASTraining:
     def _are_slow(self) -> bool:
         """Whether the interior-point method replaces the rounds; it takes about as long as all rounds so far.
 
-        Rounds go on while the gap falls so fast that as many again would end the fit: by the power law of the latest
-        third of them, 1.5^1.71 = 2.
+        Rounds go on while the gap falls so fast that as many again would end the fit. It is taken for a power of the
+        number of rounds: the latest third made that number 1.5 times as large, and 1.5^1.71 = 2.
         """
         (n, d), gaps = self.X.shape, self._gaps
-        gaps.append(max(machine.relative_gap for machine in self.machines))
         if self.n_iter < max(_FIRST_ROUNDS, (min(n, d) // _SIDE_OF_ROUND) ** 2) or not self._interior_points_are_left:
             return False
         return bool(gaps[-1] * (gaps[-1] / gaps[2 * self.n_iter // 3]) ** 1.71 > self.settings.tol)

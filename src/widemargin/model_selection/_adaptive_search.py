@@ -46,7 +46,7 @@ from ..solvers.dual.problem import DualProblem
 from ..solvers.results import History
 from ._best_estimator import score_or_nan
 from ._cv_problem import Classification
-from ._search import CONFIDENCE, Predictions, SearchData, samples_of
+from ._grid_race import CONFIDENCE, Predictions, SearchData, samples_of
 
 _LEAST_GAIN = 1e-3  # of a step of a climb / the best score less the worst
 _HELD_OUT_ROWS = 3000, 20_000  # held-out rows that a score is of: of all cells (drawn rows: all), of the best ones

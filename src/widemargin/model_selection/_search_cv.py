@@ -44,7 +44,7 @@ from ._best_estimator import (
     takes_weights,
 )
 from ._cv_problem import CVProblem, is_unequal
-from ._search import (
+from ._grid_race import (
     C_RANGE,
     EPSILON_RANGE,
     GAMMA_RANGE,

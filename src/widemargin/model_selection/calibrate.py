@@ -35,7 +35,7 @@ from ..estimators._validation import check_choice, check_integer, check_weights,
 from ..estimators._wrapped import unwrap
 from ..models.clustered import ClusteredExpansion
 from ._cv_problem import Classification
-from ._search import samples_of
+from ._grid_race import samples_of
 
 
 def calibrate(

@@ -34,7 +34,7 @@ from ._best_estimator import (
     make_splits,
     try_score,
 )
-from ._search import make_values
+from ._grid_race import make_values
 
 _C_RANGE = 1e-4, 10.0  # of an automatic path
 

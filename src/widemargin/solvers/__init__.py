@@ -5,5 +5,6 @@
     dual             kernel machines: the dual in beta on a box, by working sets of coordinates
     cutting_plane    linear machines: the primal, its risk replaced by cutting planes; and the accelerations of OCAS
     sgd              kernel machines with at most B support vectors: one stochastic gradient step a row
+    quantile         weighted quantiles, which are optimal intercepts
     results          what the solvers return
 """

@@ -14,7 +14,7 @@
 
 namespace wm {
 
-// How h and the weight degradation are found; the names are those of the estimator's parameter.
+// How h and the weight degradation are found: `RULES` of solvers/sgd/budgeted_machine.py, in another order.
 enum class MergeRule { lookup_wd, lookup_h, gss, gss_precise, gss_paper };
 
 constexpr Index kSlotGroup = 16;  // numbers of slots that loops visit are multiples of this: whole registers

@@ -278,7 +278,7 @@ template <class T> Index solve_equality_tile(Tile<T>& tile, double tol) {
         const double d = best_transfer(tile, transfer, j);
         if (!(d > 0.0)) {
             if (is_fresh) return step;
-            until_check = 1;
+            until_check = 1;  // 0 in the next pass, which is no step: the intercept is found anew
             --step;
             continue;
         }

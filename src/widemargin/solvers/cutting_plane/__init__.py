@@ -8,7 +8,7 @@
     optimal_intercept    the hinge at its optimal intercept; epsilon-insensitive, absolute, quantile losses as hinges
     smooth_losses        squared and logistic ones, with and without intercept
     pair_hinge           the pairwise hinge of rankings
-    line_search          steps, intercepts, and both at once
+    derivative_zeros     steps, intercepts, and both at once, of losses without a closed form
     given_risk           a function of w, of which value and subgradient are known
     crammer_singer       the multiclass hinge, and epochs on its dual
 

@@ -10,7 +10,7 @@ from ..._native import linear
 from ..._threads import VALUES_PER_CHECK, ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data import RowAccess
-from .line_search import minimise_on_line
+from .derivative_zeros import minimise_on_line
 from .losses import RiskAndPlane
 
 

@@ -28,8 +28,8 @@ from ..._native import linear
 from ..._threads import VALUES_PER_CHECK
 from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix, RowAccess
+from .derivative_zeros import ARMIJO, SHORTEST_STEP
 from .dual_epochs import DualPoint
-from .line_search import ARMIJO, SHORTEST_STEP
 from .losses import HingeLoss
 from .smooth_losses import SquaredHingeLoss
 

@@ -18,7 +18,7 @@ from ..._native import hinge as compiled
 from ..._threads import ThreadTeam
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
-from .line_search import INFINITE_STEP
+from .derivative_zeros import INFINITE_STEP
 
 SAMPLE_ROWS = 2048  # least number of sampled rows, and of active ones: of fewer than twice as many all are read
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there

@@ -11,7 +11,7 @@ from ..._threads import ThreadTeam
 from ..._types import Matrix, RowIndices, Vector
 from ...data import DesignMatrix, RepeatedMatrix, repeat_rows
 from ..quantile import midpoint_quantile
-from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
+from .derivative_zeros import ZERO_TOL, ChordSearch, find_zero, least_step
 from .losses import SAMPLE_ROWS, HingeLoss, RiskAndPlane, Smoothed
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._types import Labels, Matrix, RowIndices, Vector
-from .line_search import minimise_on_line
+from .derivative_zeros import minimise_on_line
 from .losses import Loss, RiskAndPlane
 
 _PRECISION = 1e-4  # gain left / curvature k^2, at most, of a line search: each of its steps sorts the samples

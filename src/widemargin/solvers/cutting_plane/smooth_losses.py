@@ -16,7 +16,7 @@ import numpy as np
 from ..._native import smooth as compiled
 from ..._threads import ThreadTeam
 from ..._types import ROUNDING, Matrix, RowIndices, Vector
-from .line_search import ZERO_TOL, ChordSearch, find_zero, least_step
+from .derivative_zeros import ZERO_TOL, ChordSearch, find_zero, least_step
 from .losses import RiskAndPlane, Segment
 
 # phi(z, y) with its derivatives and its conjugate

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix
-from .line_search import ARMIJO, SHORTEST_STEP
+from .derivative_zeros import ARMIJO, SHORTEST_STEP
 from .losses import HingeLoss, Smoothed
 from .machine import BasePlane, CuttingPlaneMachine, Plane
 from .ridge_system import RidgeSystem

@@ -5,6 +5,7 @@
     problem             the dual problem of each machine (`DualProblem`)
     certificate         objective, duality gap and KKT violation of a feasible point
     solver              n of any size: rounds on an active set, kernel rows streamed for the rest
+    side_by_side        several problems on the same rows, such as folds: the solver's rounds, kernel entries shared
     in_memory           one problem whose kernel matrix is in memory
     subproblems         many problems on parts of one such matrix, one a thread
     newton              Newton steps on the free coordinates, where coordinate steps stall
@@ -33,6 +34,9 @@ Ways to solve a dual, by what is kept of K. A *full matrix* is the kernel matrix
 
     nothing: sums are      solver                   the same with more than 4,096 active rows, where these are short and
     computed from rows     .DualSolver              most entries round to nothing (`kernels.boxed_rows.far_distance`)
+
+    the same two, for      side_by_side             folds of a search whose matrix does not fit in memory (`held_out`)
+    several problems       .solve_side_by_side
 
 Working sets of 512 rows solve the first two, and the active set of each round of the third (by
 `in_memory.WorkingSetSolver`; in `subproblems` all is compiled, a problem a thread).

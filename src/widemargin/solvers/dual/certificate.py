@@ -26,7 +26,7 @@ NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
-START_TOL = 0.1  # solve to no less than this what only gives a start: levels, refine step, first steps of blocks
+START_TOL = 0.1  # solve to no less than this what gives a start, or landmarks' weights: levels, refine step
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def certify(
     `violations` (n,) is overwritten with the signed KKT violations, positive where a coordinate should increase. Where
     the violation is below `tol` the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above
     it, where these values still differ, and where no coordinate is free, it is the minimiser of the primal objective:
-    the midpoint, if the minimisers are an interval. Of squared losses it always is.
+    the midpoint, if the minimisers are an interval. For squared losses the intercept is always that minimiser.
 
     O(n), expected where the intercept minimises the primal; no kernel entry is needed. With g = K beta - t + intercept
     the gap is beta'g, plus `penalty` and the losses (`total_loss`).

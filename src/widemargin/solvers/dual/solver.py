@@ -46,11 +46,11 @@ _TOL_MARGIN = 4.0  # subtract so many decision errors from tol: the true violati
 _MAX_TOL_MARGIN = 0.5  # subtract at most this part of tol
 _BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`, and WORK_PER_CHECK
 _NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round
-_NEW_SHARE = 0.7  # new violators / sqrt(support vectors x rows), at most: their entries then cost about another round
+_NEW_SHARE = 0.7  # new violators / sqrt(support vectors x rows), at most
 _NEW_VIOLATORS_FROM_ZERO = 2048  # add at most so many in the first round from beta = 0
 _FIRST_ROUND_SHARE = 0.25  # new violators of that round / rows, at most
 _LEAST_VIOLATION = 0.03  # add those with a violation above this part of the largest one
-_NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin: so many at least and at most
+_NEAR_MARGIN = 512, 2048  # add as many satisfied coordinates near their margin as new violators, within these bounds
 _CHANGE_QUANTILE = 0.95  # take this quantile of the rows' last changes of decision values for a bound of later ones
 _UNSHRUNK_SHARE = 0.5  # shrink the problem if at most this part of the rows is left
 ROUND_TOL = 0.1  # solve a round on the active set to this part of the largest violation before it

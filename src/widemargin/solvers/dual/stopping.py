@@ -18,9 +18,9 @@ from .problem import DualProblem, penalty, slope_sums, total_loss
 
 SETS_PER_CHECK = 30  # test for a stall after so many working sets: nine sets of up to 512 rows, C <= 960, took up to 21
 MAX_IDLE_CHECKS = 10  # stop after so many tests without progress, one after another: a stall
-_MAX_ROUNDING = 1e-3  # decision values with a larger rounding error are beyond precision (see `StallTest`):
-_MAX_IDLE_BEYOND = 4  # stop there after so many tests at most,
-_LEAST_DECREASE = 0.01  # and take for progress a fall of the dual objective by this part of the primal one of beta = 0
+_MAX_ROUNDING = 1e-3  # decision values with a larger rounding error are beyond precision (see `StallTest`)
+_MAX_IDLE_BEYOND = 4  # beyond precision, stop after so many tests at most
+_LEAST_DECREASE = 0.01  # beyond precision, a decrease by less than this part of the primal at beta = 0 is none
 _STEP_LIMIT_SHARE = 0.8  # working sets that take more than this part of their limit of steps mostly end unsolved
 MAX_ERROR = 0.25  # a violation of tol is not certain above this error of decision values / tol
 CERTAIN = 20.0  # distances from the margin, and violations, above so many decision errors are certain

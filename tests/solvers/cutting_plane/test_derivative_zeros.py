@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from widemargin.solvers.cutting_plane.line_search import find_zero, minimise_on_line
+from widemargin.solvers.cutting_plane.derivative_zeros import find_zero, minimise_on_line
 
 
 @pytest.mark.parametrize("start", [-1e6, 0.0, 1e6])
