@@ -9,14 +9,16 @@ from widemargin.solvers.cutting_plane.ridge_system import RidgeSystem
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize(("n", "d"), [(7, 12), (12, 9), (60, 5)])
-def test_it_solves_its_equations(n: int, d: int, has_intercept: bool) -> None:
+@pytest.mark.parametrize(("n", "d", "share"), [(7, 12, 0.8), (12, 9, 0.8), (60, 5, 0.8), (60, 12, 0.1)])
+def test_it_solves_its_equations(n: int, d: int, share: float, has_intercept: bool) -> None:
     rng, team = np.random.default_rng(n), ThreadTeam(1)
     Z, places = rng.normal(size=(n, d)) + 2.0, rng.integers(n, size=n)
     matrix, X = repeat_rows(make_design_matrix(Z, team), places, np.zeros(n)), Z[places]
-    c = 10.0 ** rng.uniform(-3, 3, n) * (rng.random(n) < 0.8)
+    c = 10.0 ** rng.uniform(-3, 3, n) * (rng.random(n) < share)
     g, r, q = rng.normal(size=n), rng.normal(size=d), 0.3 if has_intercept else 0.0
-    system = RidgeSystem(matrix, team, has_intercept=has_intercept).decompose(c)
+    systems = RidgeSystem(matrix, team, has_intercept=has_intercept)
+    assert (systems.gram is None) == (n == 60), "of many rows no inner products but those of the active ones"
+    system = systems.decompose(c)
     w, b, change = system.solve(g, r, q)
     A = np.column_stack([X, np.ones(n)]) if has_intercept else X
     H, target = A.T @ (c[:, None] * A), A.T @ (c * g)

@@ -6,7 +6,7 @@ Method   With d_i = c_i (g_i - <x_i, w> - b), w = r + X' d and sum(d) = q. Chole
          m samples with c > 0, for d and b, which the equations themselves refine; where samples are many for the
          columns, of I + X' C X, the samples centred for an intercept, for w
 Returns  w, b and d
-Cost     m^3 / 3, after n^2 d / 2 for all systems of the same X; or n d^2 / 2 + d^3 / 3
+Cost     m^3 / 3 + m^2 d / 2, the latter once for all systems where n <= 1.5 d; or m d^2 / 2 + d^3 / 3
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...data import LocalMatrix
 _MOST_SIDE = 1024  # of a decomposed matrix
 _MOST_WORK = 2e9  # multiply-adds of the second moments
 _REFINEMENTS = 3  # of a solution by samples: a column's square that is 1e16 times another's hides it in X X'
-_SAMPLES_PER_COLUMN = 1.5  # samples / columns, at most, where the matrix is that of the samples
+_SAMPLES_PER_COLUMN = 1.5  # samples / columns, at most, where inner products of all samples are kept, and used
 
 
 def is_small(n: int, d: int, n_bytes: int) -> bool:
@@ -59,17 +59,24 @@ class RidgeSystem:
         return self.X.gather(np.arange(self.X.shape[0]))
 
     @cached_property
-    def gram(self) -> Matrix:
-        """Inner products of the rows."""
-        rows = self.rows[0].astype(np.float64, copy=False)
-        product: Matrix = rows @ rows.T
-        return product
+    def gram(self) -> Matrix | None:
+        """Inner products of the rows, unless there are so many that they are computed of the active ones."""
+        n, d = self.X.shape
+        return _products(self.rows[0]) if n <= _SAMPLES_PER_COLUMN * d else None
 
     def decompose(self, curvatures: Vector) -> Decomposition:
         """The smaller of the two systems, of the samples that have a curvature or of the columns."""
         active = np.flatnonzero(curvatures)
-        is_by_samples = len(active) <= min(_SAMPLES_PER_COLUMN * self.X.shape[1], _MOST_SIDE)
+        most = self.X.shape[1] if self.gram is None else _MOST_SIDE
+        is_by_samples = len(active) <= min(most, _MOST_SIDE)
         return (_BySamples if is_by_samples else _ByColumns)(self, active, curvatures)
+
+
+def _products(rows: Array) -> Matrix:
+    """Inner products of rows, in float64."""
+    rows = rows.astype(np.float64, copy=False)
+    product: Matrix = rows @ rows.T
+    return product
 
 
 class _BySamples:
@@ -78,7 +85,8 @@ class _BySamples:
     def __init__(self, system: RidgeSystem, active: RowIndices, curvatures: Vector) -> None:
         self._system, self._active, self._places = system, active, system.rows[1][active]
         self._curvatures = curvatures[active]
-        matrix = system.gram[np.ix_(self._places, self._places)]
+        gram, places = system.gram, self._places
+        matrix = _products(system.rows[0][places]) if gram is None else gram[np.ix_(places, places)]
         matrix.reshape(-1)[:: len(active) + 1] += 1.0 / curvatures[active]
         self._invert = _cholesky(matrix)
         self._ones = self._invert(np.ones(len(active))) if system.has_intercept else np.zeros(len(active))
