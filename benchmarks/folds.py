@@ -4,7 +4,8 @@ Class 2 against the rest, gamma = 32, Cs from 2^-6 to 2^8, columns scaled to [0,
 A cell is a C and a fold. `share` is its seconds divided by those of one exact fit with C = 32 to the same tolerance.
 `memory` is the search's largest size less that before it, with the data. `gap` is the largest relative gap of ten cells
 of a random fold, recomputed by `measuring.recompute`. `race_...` are of the default search of the same cells, with the
-machine that it fits at the end; `regret` is what its C loses in all folds, `race_accuracy` of the test rows, in %.
+machine that it fits at the end: it also scales the columns, for which another C may be best. `regret` is what that C
+loses in all folds, without scales; `race_accuracy` is that of the test rows, in %.
 """
 
 from __future__ import annotations

@@ -550,9 +550,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
             "largest gap": "{gap:.1e}",
             "best C": "{C:.3g}",
             "default search": "{race_seconds:.0f} s",
-            "its C": "{race_C:.3g}",
-            "points lost": "{regret:.2f}",
-            "test accuracy": "{race_accuracy:.2f} %",
+            "its test accuracy": "{race_accuracy:.2f} %",
         }
     ),
     "linear_path": _linear_path,
