@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,15 +93,15 @@ def measure(table: str, run: Run) -> list[Row]:
     size, rows = min(_TRAINING_ROWS, len(y) // 2), list[Row]()
     splits = [train_test_split(X, y, train_size=size, random_state=k, stratify=y) for k in range(run.splits)]
     facts = {"table": table, "n": size, "positive": float(y.mean()), "n_test": len(y) - size, "splits": run.splits}
+    values = {name: [_values(make(), *split) for split in splits] for name, make in RIVALS.items()}
     for scoring in _METRICS:
-        errors = {name: [_error(make(), scoring, *split) for split in splits] for name, make in RIVALS.items()}
-        means = {name: float(np.mean(own)) for name, own in errors.items()}
-        rows += [facts | {"scoring": scoring, "machine": name, "error": error} for name, error in means.items()]
+        errors = {name: _mean_error(scoring, found, splits) for name, found in values.items()}
+        rows += [facts | {"scoring": scoring, "machine": name, "error": error} for name, error in errors.items()]
         begin = time.perf_counter()
-        own = [_error(_search(scoring), scoring, *split) for split in splits]
+        own = [_values(_search(scoring), *split) for split in splits]
         row = facts | {"scoring": scoring, "machine": "search", "seconds": (time.perf_counter() - begin) / run.splits}
-        error = float(np.mean(own))
-        rows.append(row | {"error": error, "error_ratio": error / min(means.values())})
+        error = _mean_error(scoring, own, splits)
+        rows.append(row | {"error": error, "error_ratio": error / min(errors.values())})
     return rows
 
 
@@ -115,12 +115,15 @@ def _search(scoring: str) -> Any:
     return make_pipeline(StandardScaler(), DCSVMClassifierCV(scoring=scoring, random_state=0))
 
 
-def _error(model: Any, scoring: str, X: Any, X_test: Any, y: Any, y_test: Any) -> float:
-    """1 - the score of the test rows."""
-    model.fit(X, y)
-    has_values = hasattr(model, "decision_function")
-    found = model.decision_function(X_test) if has_values else model.predict_proba(X_test)[:, 1]
-    return 1 - float(_METRICS[scoring](y_test, found))
+def _values(model: Any, X: Any, X_test: Any, y: Any, y_test: Any) -> Any:
+    """Decision values of the test rows."""
+    return model.fit(X, y).decision_function(X_test)
+
+
+def _mean_error(scoring: str, values: Sequence[Any], splits: Sequence[Any]) -> float:
+    """The mean of 1 - the score of the test rows over the splits."""
+    labels = [y_test for *_, y_test in splits]
+    return float(np.mean([1 - _METRICS[scoring](*pair) for pair in zip(labels, values, strict=True)]))
 
 
 RARE_CLASSES = Experiment(

@@ -58,17 +58,21 @@ class RidgeSystem:
         """Rows, and the place of each sample among them."""
         return self.X.gather(np.arange(self.X.shape[0]))
 
-    @cached_property
-    def gram(self) -> Matrix | None:
-        """Inner products of the rows, unless there are so many that they are computed of the active ones."""
+    @property
+    def keeps_products(self) -> bool:
+        """Whether samples are so few that inner products of all of them are kept, for the active ones of any step."""
         n, d = self.X.shape
-        return _products(self.rows[0]) if n <= _SAMPLES_PER_COLUMN * d else None
+        return n <= _SAMPLES_PER_COLUMN * d
+
+    @cached_property
+    def gram(self) -> Matrix:
+        """Inner products of the rows."""
+        return _products(self.rows[0])
 
     def decompose(self, curvatures: Vector) -> Decomposition:
         """The smaller of the two systems, of the samples that have a curvature or of the columns."""
-        active = np.flatnonzero(curvatures)
-        most = self.X.shape[1] if self.gram is None else _MOST_SIDE
-        is_by_samples = len(active) <= min(most, _MOST_SIDE)
+        active, (n, d) = np.flatnonzero(curvatures), self.X.shape
+        is_by_samples = len(active) <= min(n if self.keeps_products else d, _MOST_SIDE)
         return (_BySamples if is_by_samples else _ByColumns)(self, active, curvatures)
 
 
@@ -85,8 +89,8 @@ class _BySamples:
     def __init__(self, system: RidgeSystem, active: RowIndices, curvatures: Vector) -> None:
         self._system, self._active, self._places = system, active, system.rows[1][active]
         self._curvatures = curvatures[active]
-        gram, places = system.gram, self._places
-        matrix = _products(system.rows[0][places]) if gram is None else gram[np.ix_(places, places)]
+        places = self._places
+        matrix = system.gram[np.ix_(places, places)] if system.keeps_products else _products(system.rows[0][places])
         matrix.reshape(-1)[:: len(active) + 1] += 1.0 / curvatures[active]
         self._invert = _cholesky(matrix)
         self._ones = self._invert(np.ones(len(active))) if system.has_intercept else np.zeros(len(active))
