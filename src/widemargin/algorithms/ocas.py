@@ -59,7 +59,7 @@ Trained = tuple[list[LinearResult], History]
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
 _STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
 _FIRST_ROUNDS = 30  # before the interior-point method, at least: most fits end in them, whatever the repeated samples
-_SIDE_OF_ROUND = 30  # (min(n, d) / 30)^2 rounds take about as long as that method
+_SIDE_OF_ROUND = 3  # min(n, d) / 3 rounds take about as long as that method
 _BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
 
@@ -304,7 +304,7 @@ class OCASTraining:
         number of rounds: the latest third made that number 1.5 times as large, and 1.5^1.71 = 2.
         """
         (n, d), gaps = self.X.shape, self._gaps
-        if self.n_iter < max(_FIRST_ROUNDS, (min(n, d) // _SIDE_OF_ROUND) ** 2) or not self._interior_points_are_left:
+        if self.n_iter < max(_FIRST_ROUNDS, min(n, d) // _SIDE_OF_ROUND) or not self._interior_points_are_left:
             return False
         return bool(gaps[-1] * (gaps[-1] / gaps[2 * self.n_iter // 3]) ** 1.71 > self.settings.tol)
 

@@ -24,7 +24,7 @@ from ..._types import Array, Matrix, RowIndices, Vector
 from ...data import LocalMatrix
 
 _MOST_SIDE = 1024  # of a decomposed matrix
-_MOST_WORK = 2e9  # multiply-adds of the second moments
+_MOST_WORK = 2e10  # multiply-adds of the second moments
 _REFINEMENTS = 3  # of a solution by samples: a column's square that is 1e16 times another's hides it in X X'
 _SAMPLES_PER_COLUMN = 1.5  # samples / columns, at most, where inner products of all samples are kept, and used
 
