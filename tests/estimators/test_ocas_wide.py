@@ -167,3 +167,14 @@ def test_crammer_singer_goes_on_from_a_machine_and_stops_in_time() -> None:
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = OCASClassifier(multi_class="crammer_singer", max_time=0).fit(X, y)
     assert 0 < model.dual_gap_ <= model.objective_
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_hundreds_of_columns_of_very_different_scales_converge(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    unit = rng.normal(size=(6000, 600))
+    X = unit * 10.0 ** rng.uniform(0.0, 2.5, 600)
+    y = (unit @ rng.normal(size=600) + 10.0 * rng.normal(size=6000) > 0.0).astype(int)
+    model = OCASClassifier(loss=loss, max_iter=250).fit(X, y)  # rounds alone: a gap of 96 % after 1,000
+    assert model.converged_
+    assert model.relative_gap_ <= model.tol
