@@ -49,7 +49,7 @@ from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.machine import CuttingPlaneMachine, Plane, add_planes
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.newton_steps import NewtonSteps
-from ..solvers.cutting_plane.ridge_system import is_small
+from ..solvers.cutting_plane.ridge_system import RidgeSystem, is_small
 from ..solvers.cutting_plane.sample_start import draw_sample, find_newton_point
 from ..solvers.cutting_plane.smooth_losses import SmoothLoss, SquaredHingeLoss
 from ..solvers.results import History, LinearResult
@@ -228,12 +228,15 @@ class OCASTraining:
         rows, constant = split_constant(X)
         has_dual = used.dual_epochs or used.dual_alone
         norms = squared_norms(rows) if isinstance(rows, RowAccess) and has_dual else np.empty(0)
+        first, n_bytes, system = self.losses[0], self.settings.memory["preconditioner"], None
+        if isinstance(first, SmoothLoss) and isinstance(X, LocalMatrix):
+            system = RidgeSystem(X, self.team, has_intercept=first.has_intercept)
         for machine in self.machines:
             loss, hinge = machine.loss, machine.loss.hinge
             if used.dual_alone and isinstance(loss, MulticlassHingeLoss) and isinstance(rows, RowAccess):
                 self.dual_alone[machine] = MulticlassDual(rows, constant, loss, norms, tol, self.team, go_on)
             if used.newton_steps and isinstance(loss, SmoothLoss):
-                self.newton_steps[machine] = NewtonSteps(X, machine, loss, memory["preconditioner"], go_on)
+                self.newton_steps[machine] = NewtonSteps(X, machine, loss, system, n_bytes, go_on)
             if used.dual_alone and isinstance(loss, HingeLoss | SquaredHingeLoss) and isinstance(X, RowAccess):
                 self.dual_alone[machine] = DualAlone(X, loss, norms, tol, memory["free rows"], go_on)
             if hinge is None:

@@ -12,6 +12,7 @@ from widemargin.solvers.cutting_plane import newton_steps
 from widemargin.solvers.cutting_plane.machine import CuttingPlaneMachine, add_planes
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.newton_steps import NewtonSteps
+from widemargin.solvers.cutting_plane.ridge_system import RidgeSystem
 from widemargin.solvers.cutting_plane.smooth_losses import SmoothLoss
 
 
@@ -32,7 +33,8 @@ def test_the_search_point_is_newtons(
     w = 1e-3 * rng.normal(size=(1, 5))
     add_planes(matrix, [machine], [machine.evaluate(w, w @ X.T)])
     asked: list[None] = []
-    NewtonSteps(matrix, machine, loss, 2**30, lambda: asked.append(None) is None).run()
+    system = RidgeSystem(matrix, team, has_intercept=has_intercept)
+    NewtonSteps(matrix, machine, loss, system, 2**30, lambda: asked.append(None) is None).run()
     D = loss.curvatures(w @ X.T)
     centred = X - (D @ X / D.sum() if has_intercept else 0.0)
     hessian = np.eye(5) + C * (centred.T * D) @ centred
@@ -60,4 +62,5 @@ def test_with_an_intercept_rows_are_not_copied() -> None:
     loss = SmoothLoss(smooth.Logistic(), y, np.ones(len(y)), ThreadTeam(1), has_intercept=True)
     machine = CuttingPlaneMachine(loss, MasterProblem(20, 10), 1.0)
     add_planes(matrix, [machine], [machine.evaluate(machine.w, np.zeros((1, len(y))))])
-    assert peak_of(NewtonSteps(matrix, machine, loss, 2**30, lambda: True).run)[1] < 0.7 * X.nbytes
+    system = RidgeSystem(matrix, loss.team, has_intercept=True)
+    assert peak_of(NewtonSteps(matrix, machine, loss, system, 2**30, lambda: True).run)[1] < 0.7 * X.nbytes

@@ -37,6 +37,7 @@ _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 
 class NewtonSteps:
     """Search points of one machine of a smooth loss; the preconditioner's sample in float64 takes `n_bytes` at most.
 
+    `system` is that of the samples, for the machines of all classes, whose steps follow one another; None on dask.
     `go_on` is called before every product with the Hessian, and returns False when time is up.
     """
 
@@ -45,6 +46,7 @@ class NewtonSteps:
         X: DesignMatrix,
         machine: CuttingPlaneMachine,
         loss: SmoothLoss,
+        system: RidgeSystem | None,
         n_bytes: int,
         go_on: Callable[[], bool],
     ) -> None:
@@ -54,13 +56,11 @@ class NewtonSteps:
         self._go_on = go_on
         n, d = X.shape
         most = n_bytes // (8 * max(d, 1))  # rows of a float64 copy
-        self._is_exact = isinstance(X, LocalMatrix) and d <= _EXACT_COLUMNS and n <= most
+        is_narrow = d <= _EXACT_COLUMNS and n <= most
+        self._system = system if is_narrow or is_small(n, d, n_bytes) else None
+        self._is_exact = self._system is not None and (is_narrow or n <= d)
         has_sample = n >= _ROWS_PER_COLUMN * d and _SAMPLE_ROWS_PER_COLUMN * d <= most
         self._sampled = X if isinstance(X, LocalMatrix) and has_sample else None
-        self._system = None
-        if isinstance(X, LocalMatrix) and (self._is_exact or is_small(n, d, n_bytes)):
-            self._system = RidgeSystem(X, loss.team, has_intercept=loss.has_intercept)
-            self._is_exact = self._is_exact or n <= d
 
     def run(self) -> None:
         """Set the machine's search point, unless its latest step was zero: then it stays the master solution."""

@@ -66,8 +66,9 @@ class RidgeSystem:
 
     @cached_property
     def gram(self) -> Matrix:
-        """Inner products of the rows."""
-        return _products(self.rows[0])
+        """Inner products of the rows, in float64."""
+        rows = self.rows[0].astype(np.float64, copy=False)
+        return np.asarray(rows @ rows.T)
 
     def decompose(self, curvatures: Vector) -> Decomposition:
         """The smaller of the two systems, of the samples that have a curvature or of the columns."""
@@ -76,37 +77,30 @@ class RidgeSystem:
         return (_BySamples if is_by_samples else _ByColumns)(self, active, curvatures)
 
 
-def _products(rows: Array) -> Matrix:
-    """Inner products of rows, in float64."""
-    rows = rows.astype(np.float64, copy=False)
-    product: Matrix = rows @ rows.T
-    return product
-
-
 class _BySamples:
     """(C^-1 + X X') d + b 1 = g - X r,  1' d = q, of the samples `active` (m,)."""
 
     def __init__(self, system: RidgeSystem, active: RowIndices, curvatures: Vector) -> None:
-        self._system, self._active, self._places = system, active, system.rows[1][active]
-        self._curvatures = curvatures[active]
-        places = self._places
-        matrix = system.gram[np.ix_(places, places)] if system.keeps_products else _products(system.rows[0][places])
+        rows, places = system.rows[0], system.rows[1][active]
+        self._system, self._active, self._curvatures = system, active, curvatures[active]
+        self._rows = rows[places].astype(np.float64, copy=False)
+        matrix = system.gram[np.ix_(places, places)] if system.keeps_products else self._rows @ self._rows.T
         matrix.reshape(-1)[:: len(active) + 1] += 1.0 / curvatures[active]
         self._invert = _cholesky(matrix)
         self._ones = self._invert(np.ones(len(active))) if system.has_intercept else np.zeros(len(active))
 
     def solve(self, g: Vector, r: Vector, q: float) -> tuple[Vector, float, Vector]:
-        rows, right = self._system.rows[0], g[self._active]
+        rows, right = self._rows, g[self._active]
         w, own, b = r, np.zeros(len(self._active)), 0.0
         for _ in range(1 + _REFINEMENTS):
-            lack = right - (rows @ w)[self._places] - own / self._curvatures - b
+            lack = right - rows @ w - own / self._curvatures - b
             change = self._invert(lack)
             if self._system.has_intercept:
                 db = (float(own.sum()) + float(change.sum()) - q) / (float(self._ones.sum()) or 1.0)
                 change -= db * self._ones
                 b += db
             own += change
-            w = r + np.bincount(self._places, own, len(rows)) @ rows
+            w = r + own @ rows
         d = np.zeros(len(g))
         d[self._active] = own
         return w, b, d
