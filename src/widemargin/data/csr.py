@@ -125,7 +125,7 @@ class SparseMatrix(RowAccess):
 def canonical(X: Any) -> sp.csr_array:
     """X as CSR without repeated entries; a sparse X, checked before, is shared where that is possible."""
     if not sp.issparse(X):
-        return _nonzeros(np.ascontiguousarray(X))
+        return sp.csr_array(_nonzeros(X.T).T) if X.flags.f_contiguous else _nonzeros(np.ascontiguousarray(X))
     rows = sp.csr_array(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -138,15 +138,16 @@ def summed(X: Any) -> Any:
     return X if sp.csr_array(X).has_canonical_format else type(X)(canonical(X))
 
 
-def prefers_csr(X: Array) -> bool:
-    """Whether most entries of a dense X (n, d) are zero, and its column means are small beside its rows' norms.
+def prefers_csr(X: Array, density: float = _SPARSE_DENSITY, n_columns: int = _SPARSE_COLUMNS) -> bool:
+    """Whether few entries of a dense X (n, d) are not zero, and its column means are small beside its rows' norms.
 
-    (Columns with a large constant are better held dense and centred.) Judged by at least 512 rows spread over X.
+    At most the share `density` of at least `n_columns` columns. (Columns with a large constant are better held dense
+    and centred.) Judged by at least 512 rows spread over X.
     """
-    if not len(X) or X.shape[1] < _SPARSE_COLUMNS:
+    if not len(X) or X.shape[1] < n_columns:
         return False
     probe = X[spread_rows(len(X), SAMPLED_ROWS)]
-    if np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
+    if np.count_nonzero(probe) > density * probe.size:
         return False
     return origin_distance(probe) < FAR
 
