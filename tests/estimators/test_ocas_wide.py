@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 
 from naive.cutting_plane import multiclass_risk
 from naive.losses import hinge_objective
+from peak_memory import peak_of
 from widemargin import OCASClassifier
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
@@ -178,3 +179,21 @@ def test_hundreds_of_columns_of_very_different_scales_converge(loss: str) -> Non
     model = OCASClassifier(loss=loss, max_iter=250).fit(X, y)  # rounds alone: a gap of 96 % after 1,000
     assert model.converged_
     assert model.relative_gap_ <= model.tol
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_samples_of_few_nonzeros_are_trained_as_sparse_ones(order: Any, dtype: Any) -> None:
+    rows, y = hashed(4001, 300, 0.5)
+    dense = np.asarray(rows.toarray(), dtype, order=order)
+    model = OCASClassifier(loss="squared_hinge").fit(dense, y)
+    assert_array_equal(model.coef_, clone(model).fit(rows.astype(dtype), y).coef_)
+    assert_array_equal(model.decision_function(dense[:9]), model.decision_function(dense)[:9])
+
+
+@pytest.mark.parametrize("memory_budget", ["1MB", None])
+def test_their_copy_keeps_the_memory_budget(memory_budget: str | None) -> None:
+    rows, y = hashed(40_000, 300, 0.5)
+    dense = rows.toarray()
+    model = OCASClassifier(memory_budget=memory_budget, n_jobs=1)
+    assert peak_of(lambda: model.fit(dense, y))[1] < (12e6 if memory_budget else 40e6)

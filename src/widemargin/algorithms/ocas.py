@@ -307,7 +307,8 @@ class OCASTraining:
         number of rounds: the latest third made that number 1.5 times as large, and 1.5^1.71 = 2.
         """
         (n, d), gaps = self.X.shape, self._gaps
-        if self.n_iter < max(_FIRST_ROUNDS, min(n, d) // _SIDE_OF_ROUND) or not self._interior_points_are_left:
+        n_first = _FIRST_ROUNDS if self.newton_steps else max(_FIRST_ROUNDS, min(n, d) // _SIDE_OF_ROUND)
+        if self.n_iter < n_first or not self._interior_points_are_left:
             return False
         return bool(gaps[-1] * (gaps[-1] / gaps[2 * self.n_iter // 3]) ** 1.71 > self.settings.tol)
 
@@ -316,10 +317,11 @@ class OCASTraining:
         X, tol, go_on, points = self.X, 0.9 * self.settings.tol, SilentProgress(self.progress).go_on, []
         self._interior_points_are_left = False
         for machine in machines:
+            loss = machine.loss.hinge or machine.loss
             assert isinstance(X, LocalMatrix)
-            assert machine.loss.hinge is not None
+            assert isinstance(loss, HingeLoss | SquaredHingeLoss)
             with self.progress.interrupting(self.team.native):
-                w, bound = InteriorPoint(X, machine.loss.hinge).solve(machine.C, tol, go_on)
+                w, bound = InteriorPoint(X, loss).solve(machine.C, tol, go_on)
             machine.raise_bound(bound)
             points.append(w)
         clock.lap("dual_ascent")
@@ -501,7 +503,8 @@ class OCASTraining:
     def restart(self) -> None:
         """Begin to count rounds and to record the history again; planes and points stay."""
         self.n_iter, self.history, self.progress.current_solution = 0, History(), None
-        (n, d), n_bytes = self.X.shape, self.settings.memory["active rows"]
+        share = "preconditioner" if isinstance(self.losses[0], SmoothLoss) else "active rows"
+        (n, d), n_bytes = self.X.shape, self.settings.memory[share]
         self._gaps.clear()
         self._interior_points_are_left = self.accelerations.interior_point and is_small(n, d, n_bytes)
 

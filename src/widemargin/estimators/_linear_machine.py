@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +21,7 @@ from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Labels, Matrix, RowIndices, Rows, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, compute_values, open_design_matrix
-from ..data.csr import canonical
+from ..data.csr import canonical, prefers_csr
 from ..data.rows import occupied_columns, restore_columns
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.losses import Loss
@@ -47,6 +48,9 @@ from ._validation import (
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
 _PASSES = 128  # over X, about, that a fit has: all of them decide whether it has more than one thread
+# dense arrays are held as CSR that have more values, and columns, and fewer non-zeros: else their products are as fast
+_LARGE, _LEAST_COLUMNS, _DENSITY = 2**20, 192, 1 / 8
+_NONZEROS_PART = 1 / 4  # of the memory budget, at most
 _VECTORS = 14  # of n that a machine's training holds
 _LEAST_VECTORS = 11  # of them, those that it cannot do without
 _LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
@@ -190,11 +194,12 @@ class LinearMachine(Estimator[ValidatedRows]):
     def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""
         settings, Cs = self._settings(), [float(model.C) for model in models]  # NumPy's float32 would spread
-        n, d = len(data.labels), data.X.shape[1]
+        X, settings = _hold_nonzeros(data.X, settings)
+        n, d = len(data.labels), X.shape[1]
         with (
             blas_limit(1, float(n) * d * max(n, d)),  # the products are bound by memory, with any number of threads
             ThreadTeam(self.n_jobs, _PASSES * float(n) * d) as team,
-            open_design_matrix(data.X, team, settings.memory.budget) as matrix,
+            open_design_matrix(X, team, settings.memory.budget) as matrix,
         ):
             if matrix.shape[0] != n:
                 check_consistent_length(matrix, data.labels)
@@ -326,6 +331,18 @@ class SingleFunction(LinearMachine):
     def _check_state(self, fitted: FittedState) -> None:
         fitted.array("coef_", np.float64, fitted.integer("n_features_in_", 1))
         self._check_linear_state(fitted, 1)
+
+
+def _hold_nonzeros(X: Any, settings: OCASSettings) -> tuple[Any, OCASSettings]:
+    """X (n, d) as CSR where it is a large dense array of few non-zeros; and the settings, less the memory for these."""
+    if type(X) is not np.ndarray or X.size <= _LARGE or not (X.flags.c_contiguous or X.flags.f_contiguous):
+        return X, settings
+    most_bytes = _DENSITY * X.size * (X.itemsize + np.dtype(np.int32).itemsize)
+    if most_bytes > _NONZEROS_PART * settings.memory.budget or not prefers_csr(X, _DENSITY, _LEAST_COLUMNS):
+        return X, settings
+    nonzeros = canonical(X)
+    n_bytes = nonzeros.data.nbytes + nonzeros.indices.nbytes + nonzeros.indptr.nbytes
+    return nonzeros, replace(settings, memory=settings.memory.less(n_bytes))
 
 
 def _join_groups(machines: Sequence[Trained]) -> Trained:

@@ -123,7 +123,8 @@ class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
     -----
     Cost: a round reads X once, and once more its rows whose coefficient in the plane has changed; the number of rounds
     hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
-    32- or 64-bit indices (converted are CSC, and CSR whose entries are repeated or not sorted), float32 or float64. A
+    32- or 64-bit indices (converted are CSC, CSR whose entries are repeated or not sorted, and large dense arrays that
+    have at most one non-zero in eight values), float32 or float64. A
     fit holds 90 to 112 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`).
     Columns of a CSR without values cost nothing but their places in `coef_`, where it has fewer values than columns
     (and without `warm_start`). Decision values and planes are added up in float64. With the logistic, and mostly the

@@ -14,18 +14,22 @@ from widemargin.data import LocalMatrix, make_design_matrix
 from widemargin.solvers.cutting_plane.interior_point import InteriorPoint
 from widemargin.solvers.cutting_plane.losses import HingeLoss, risk_and_plane
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss, double_rows, two_hinges
+from widemargin.solvers.cutting_plane.smooth_losses import SquaredHingeLoss
 
 TEAM = ThreadTeam(1)
+SQUARED = -1.0  # in place of epsilon
 
 
 def problem(
     n: int, d: int, weights: int, columns: int, epsilon: float | None, *, has_intercept: bool
-) -> tuple[LocalMatrix, HingeLoss]:
-    """Hinges, or two for each target; weights over 10^+-weights, columns over 10^+-columns."""
+) -> tuple[LocalMatrix, HingeLoss | SquaredHingeLoss]:
+    """Hinges, squared too, or two for each target; weights over 10^+-weights, columns over 10^+-columns."""
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-columns, columns, d)
     y: Vector = X @ rng.normal(size=d) + rng.normal(size=n)
     s, matrix = 10.0 ** rng.uniform(-weights, weights, n), make_design_matrix(X, TEAM)
+    if epsilon == SQUARED:
+        return matrix, SquaredHingeLoss(np.sign(y), s, TEAM, has_intercept=has_intercept)
     if epsilon is None:
         kind = InterceptHingeLoss if has_intercept else HingeLoss
         return matrix, kind(np.sign(y) * s, TEAM)
@@ -34,18 +38,19 @@ def problem(
     return doubled, two_hinges(s, s, doubled.shift, TEAM, has_intercept=has_intercept)
 
 
-def objective(X: LocalMatrix, loss: HingeLoss, C: float, w: np.ndarray) -> float:
+def objective(X: LocalMatrix, loss: HingeLoss | SquaredHingeLoss, C: float, w: np.ndarray) -> float:
     return 0.5 * float(np.vdot(w, w)) + C * risk_and_plane(loss, X.decision_values(w)).risk
 
 
-@pytest.mark.parametrize("epsilon", [None, 0.0, 0.1])
+@pytest.mark.parametrize("epsilon", [None, SQUARED, 0.0, 0.1])
 @pytest.mark.parametrize(("n", "d"), [(60, 55), (55, 60), (30, 200), (150, 20)])
 def test_it_proves_its_gap_whatever_the_scales(n: int, d: int, epsilon: float | None) -> None:
     for (weights, columns), C, has_intercept in product([(0, 0), (0, 4), (6, 0)], (1.0, 1e6), (False, True)):
         X, loss = problem(n, d, weights, columns, epsilon, has_intercept=has_intercept)
         w, bound = InteriorPoint(X, loss).solve(C, 1e-4, lambda: True)
         found = objective(X, loss, C, w)
-        terms = 1.0 + np.abs(X.matvec(np.abs(w))[0]) + (0.0 if loss.shift is None else np.abs(loss.shift))
+        shift = loss.shift if isinstance(loss, HingeLoss) else None
+        terms = 1.0 + np.abs(X.matvec(np.abs(w))[0]) + (0.0 if shift is None else np.abs(shift))
         noise = C * 1e-14 * float(np.abs(loss.signed_weights) @ terms)  # of rounded decision values
         assert bound <= found + noise
         assert found - bound <= 1e-3 * found + noise
@@ -84,3 +89,13 @@ def test_it_ends_a_fit_only_where_rounds_are_slow(C: float, solves: bool, monkey
     model = OCASClassifier(C=C).fit(X / 16, y == 8)
     assert model.converged_
     assert bool(solved) == solves
+
+
+def test_squared_hinges_of_nearly_separable_samples() -> None:
+    """Newton steps alone take more than 250 rounds: of more active samples than columns, each step ends at a kink."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 350))
+    f = X @ rng.normal(size=350)
+    model = OCASClassifier(C=1e4, loss="squared_hinge").fit(X, f + 0.5 * f.std() * rng.normal(size=1200) > 0)
+    assert model.converged_
+    assert model.n_iter_ <= 40

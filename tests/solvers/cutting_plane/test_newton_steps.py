@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from peak_memory import peak_of
 from widemargin import OCASClassifier
@@ -64,3 +65,19 @@ def test_with_an_intercept_rows_are_not_copied() -> None:
     add_planes(matrix, [machine], [machine.evaluate(machine.w, np.zeros((1, len(y))))])
     system = RidgeSystem(matrix, loss.team, has_intercept=True)
     assert peak_of(NewtonSteps(matrix, machine, loss, system, 2**30, lambda: True).run)[1] < 0.7 * X.nbytes
+
+
+@pytest.mark.parametrize(("is_sparse", "is_exact"), [(True, False), (False, True)])
+def test_a_system_is_decomposed_where_that_is_cheaper_than_steps(
+    is_sparse: bool, is_exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decomposed: list[None] = []
+    decompose = RidgeSystem.decompose
+    monkeypatch.setattr(RidgeSystem, "decompose", lambda self, c: decomposed.append(None) or decompose(self, c))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 200)) * (rng.random((2000, 200)) < 0.02) * 10.0 ** rng.uniform(-0.5, 0.5, 200)
+    f = X @ rng.normal(size=200)
+    y = f + 0.3 * f.std() * rng.normal(size=2000) > 0
+    model = OCASClassifier(C=1e4, loss="logistic").fit(csr_array(X) if is_sparse else X, y)
+    assert model.converged_
+    assert bool(decomposed) == is_exact

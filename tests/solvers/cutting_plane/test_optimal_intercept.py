@@ -30,7 +30,7 @@ def best_intercept(f: Vector, signed: Vector) -> float:
 
 
 @pytest.mark.parametrize("sort", [False, True])
-@pytest.mark.parametrize("n", [5_000, 40_000])  # enough for a sample to enclose it; in blocks
+@pytest.mark.parametrize("n", [10_000, 40_000])  # enough for a sample to enclose it; in blocks
 def test_the_intercept_of_many_rows(sort: bool, n: int) -> None:
     f, signed = rows(3, n, ties=False)
     if sort:
@@ -104,3 +104,14 @@ def test_the_line_search_on_many_rows() -> None:
     step = loss.find_step(f[None], target[None], 1e3, -10.0)
     best = min(value(step * (1 + d)) for d in np.linspace(-0.9, 1, 39))
     assert value(step) - best <= 0.02 * (value(0.0) - best)
+
+
+def test_an_intercept_is_found_wherever_the_one_before_was() -> None:
+    rng = np.random.default_rng(0)
+    signed = rng.choice([-1.0, 1.0], 50) * rng.integers(0, 3, 50)
+    loss = InterceptHingeLoss(signed, ThreadTeam(1))
+    for shift in [0.0, 0.0, 1e-3, 5.0, 5.0, 5.0 + 1e-9, -1e6, -1e6, 0.0]:
+        f = np.round(rng.normal(size=(1, 50)), 1) + shift
+        b = loss.least_intercept(f)
+        assert np.isclose(naive.intercept_risk(f[0], signed, b), naive.optimal_intercept_risk(f[0], signed))
+        assert naive.intercept_risk(f[0], signed, b) < naive.intercept_risk(f[0], signed, b - 0.01)

@@ -4,7 +4,7 @@
 |---|---|---|
 | `gram_dual` | hinge; n <= 1,024 and d <= 1,024; 2 d > n, or n <= 640 and small C; memory | replaces all rounds |
 | `interior_point` | hinge; n <= 1,024 and 2 d <= n, where the Gram dual is not used or fails | replaces all rounds |
-| `interior_point` | hinges (*); min(n, d) <= 1,024, n d min(n, d) <= 2e10 | once, where rounds are slow; any scales |
+| `interior_point` | hinges (*), squared too; min(n, d) <= 1,024, n d min(n, d) <= 2e10 | once, where rounds are slow |
 | `sample_start` | all but pairs; n >= 32,768 and n >= 512 d | the machine of a sixteenth is near that of all |
 | `active_rows` | hinges (*); n >= 8,192 and n >= 64 d | rounds on the samples near the margin cost a fraction |
 | `smoothed_newton` | hinges (*); n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs some passes |
@@ -16,7 +16,8 @@
 (*) The hinge of classes, and the piecewise linear losses of targets, which are two hinges.
 
 A loss names those that are written for it (`Loss.accelerations`). All but `newton_steps` need samples in this process.
-The interior-point method follows 30 rounds, or min(n, d) / 3 if that is more, once they are slow.
+The interior-point method follows 30 rounds (of hinges min(n, d) / 3, if that is more) once they are slow: columns and
+weights of any scales, nearly separable samples.
 Newton steps on smoothed hinges run on the active rows, and on the sample. Below 32,768 values hinges are solved at
 once, or by rounds alone: these are fast there, and depend neither on the order of the samples nor on repeated ones. The
 experiments behind the thresholds are in decision 0006.

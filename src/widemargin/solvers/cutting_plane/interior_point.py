@@ -2,15 +2,18 @@
 
 Solve    min_(w, b)  1/2 |w|^2 + sum_i max(low_i r_i, high_i r_i),  r = t - (X w + b)      low <= 0 <= high
          a hinge has low = 0, high = C s, t = 1 where y = 1, and low = -C s, high = 0, t = -1 where y = -1; two hinges
-         that meet, as of the absolute loss, are one term
-Given    X (n, d), of which the smaller side is at most 1,024; a `HingeLoss`; C
+         that meet, as of the absolute loss, are one term. Squared hinges: r^2 / (2 D), D = 1 / (2 C s), where y r > 0
+Given    X (n, d), of which the smaller side is at most 1,024; a `HingeLoss` or `SquaredHingeLoss`; C
 Method   Primal and dual together, with a centre mu > 0 that goes to 0 and positive slacks:
 
-             r = above - below,  w = X' beta,  1' beta = 0,  (beta - low) below = mu,  (high - beta) above = mu
+             r = D beta + above - below,  w = X' beta,  1' beta = 0,  (beta - low) below = (high - beta) above = mu
+
+         D = 0 but for squared hinges, whose beta = r / D has no other bound than 0. Theirs is twice what beta would be
+         of a term as large as the whole objective at w = 0, which no term of the optimum is
 
          An iteration has two Newton steps (predictor and corrector) by one decomposition: that of a `RidgeSystem` with
-         curvatures 1 / (below / (beta - low) + above / (high - beta))
-Returns  w, and the dual objective t' beta - 1/2 |X' beta|^2, a lower bound of the primal
+         curvatures 1 / (D + below / (beta - low) + above / (high - beta))
+Returns  w, and the dual objective t' beta - 1/2 |X' beta|^2 - 1/2 beta' D beta, a lower bound of the primal
 Cost     10 to 30 decompositions
 Source   Mehrotra, On the Implementation of a Primal-Dual Interior Point Method, SIAM Journal on Optimization 2, 1992
 """
@@ -28,6 +31,7 @@ from ...data import LocalMatrix
 from ..results import LinearResult
 from .losses import HingeLoss, risk_and_plane
 from .ridge_system import RidgeSystem
+from .smooth_losses import SquaredHingeLoss
 
 _MAX_STEPS = 80
 _LEAST_GAP = 0.3  # of a centre / the gap that ends it: closer to the boundary, systems are worse conditioned
@@ -89,8 +93,8 @@ def solve_interior_points(
 class InteriorPoint:
     """The problem of one machine."""
 
-    def __init__(self, X: LocalMatrix, loss: HingeLoss) -> None:
-        signed, shift = loss.signed_weights, loss.shift
+    def __init__(self, X: LocalMatrix, loss: HingeLoss | SquaredHingeLoss) -> None:
+        signed, shift = loss.signed_weights, loss.shift if isinstance(loss, HingeLoss) else None
         used = np.flatnonzero(signed)
         weights = signed[used]
         targets = np.sign(weights) - (0.0 if shift is None else shift[used])
@@ -103,17 +107,24 @@ class InteriorPoint:
         self._low = np.bincount(places.ravel(), np.minimum(weights, 0.0), len(used))
         self._high = np.bincount(places.ravel(), np.maximum(weights, 0.0), len(used))
         self._targets = targets
+        self._is_squared = isinstance(loss, SquaredHingeLoss)
+        self._damping: Vector | float = 0.0  # D; set by `solve`
         self._system = RidgeSystem(self._X, loss.team, has_intercept=loss.has_intercept)
         self._has_intercept = loss.has_intercept
 
     def solve(self, C: float, tol: float, go_on: Callable[[], bool]) -> tuple[Matrix, float]:
         """Go on to a relative gap of `tol`, or as far as float64 allows: w (1, d) and the largest dual objective."""
         low, high = np.multiply(C, self._low), np.multiply(C, self._high)
+        if self._is_squared:
+            self._damping = 0.5 / (high - low)
+            low, high = (4.0 * np.sign(side) * np.sqrt(np.abs(side) * (high - low).sum()) for side in (low, high))
         point = self._start(low, high)
         w, best, bound = point.w, np.inf, 0.0
         for _ in range(_MAX_STEPS):
             r, beta = self._targets - (self._X.matvec(point.w[None])[0] + point.b), point.beta(low, high)
-            objective = 0.5 * float(point.w @ point.w) + float(np.maximum(low * r, high * r).sum())
+            hinges = np.maximum(low * r, high * r)
+            losses = 0.5 * r * r / self._damping * (hinges > 0.0) if self._is_squared else hinges
+            objective = 0.5 * float(point.w @ point.w) + float(losses.sum())
             if objective < best:
                 w, best = point.w, objective
             is_last = not go_on()
@@ -121,7 +132,7 @@ class InteriorPoint:
                 bound = max(bound, self._dual_value(beta))
             if is_last or best - bound <= tol * best:
                 break
-            move = self._newton(point, beta, r - point.sides[1, 1] + point.sides[1, 0])
+            move = self._newton(point, beta, r - self._damping * beta - point.sides[1, 1] + point.sides[1, 0])
             predicted = move(0.0, None)
             left = point.plus(predicted, point.length_of(predicted)).gap / point.gap
             step = move(max(left**3 * point.gap, _LEAST_GAP * tol * best) / (2 * len(r)), predicted)
@@ -145,15 +156,15 @@ class InteriorPoint:
             least = min(plus, minus)
             beta = beta * np.where(beta > 0.0, least / (plus or 1.0), least / (minus or 1.0))
         w = self._X.rmatvec(beta[None])[0]
-        return float(self._targets @ beta) - 0.5 * float(w @ w)
+        return float(self._targets @ beta) - 0.5 * float(w @ w) - 0.5 * float(beta @ (self._damping * beta))
 
     def _newton(self, point: _Point, beta: Vector, lack: Vector) -> Callable[[float, _Point | None], _Point]:
         """The Newton step to a centre mu, with the products of another step as second-order terms.
 
-        `lack` (n,) is r - (above - below).
+        `lack` (n,) is r - (D beta + above - below).
         """
         w, (room, slack) = point.w, point.sides
-        system = self._system.decompose(1.0 / (slack / room).sum(axis=0))
+        system = self._system.decompose(1.0 / (self._damping + (slack / room).sum(axis=0)))
         dual_lack = self._X.rmatvec(beta[None])[0] - w
         imbalance = -float(beta.sum()) if self._has_intercept else 0.0
 

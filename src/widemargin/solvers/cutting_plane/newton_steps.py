@@ -30,7 +30,8 @@ from .smooth_losses import SmoothLoss
 _RESIDUAL = 0.1  # residual of the system / gradient, at most, as in LIBLINEAR
 _ROWS_PER_COLUMN = 128  # n / d, at least, for a preconditioner: it costs as much as some products with the Hessian
 _EXACT_COLUMNS = 128  # d, at most, where the preconditioner is the Hessian itself: it costs as much as three products
-_MOST_STEPS, _SLOW_STEPS = 100, 20  # of conjugate gradients: the last one; beyond the latter the Hessian follows
+_MOST_STEPS, _SLOW_STEPS = 100, 20  # of conjugate gradients: the last one; the Hessian follows the latter, or more
+_WORK_PER_BYTE = 4.0  # of a pass, in multiply-adds of a Hessian: steps cost as much as that
 _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a
 
 
@@ -59,6 +60,8 @@ class NewtonSteps:
         is_narrow = d <= _EXACT_COLUMNS and n <= most
         self._system = system if is_narrow or is_small(n, d, n_bytes) else None
         self._is_exact = self._system is not None and (is_narrow or n <= d)
+        steps_of_hessian = min(n, d) * d / (_WORK_PER_BYTE * 2 * X.row_bytes)
+        self._slow_steps = min(_MOST_STEPS, max(_SLOW_STEPS, steps_of_hessian))
         has_sample = n >= _ROWS_PER_COLUMN * d and _SAMPLE_ROWS_PER_COLUMN * d <= most
         self._sampled = X if isinstance(X, LocalMatrix) and has_sample else None
 
@@ -75,7 +78,7 @@ class NewtonSteps:
         if self._is_exact and self._system is not None:
             return self._system.decompose(self._machine.C * curvatures).newton_step(target[0])[None]
         solution, n_steps = self._conjugate_gradients(target, curvatures)
-        self._is_exact = n_steps > _SLOW_STEPS and self._system is not None
+        self._is_exact = n_steps >= self._slow_steps and self._system is not None
         return solution
 
     def _conjugate_gradients(self, target: Matrix, curvatures: Vector) -> tuple[Matrix, int]:

@@ -41,6 +41,7 @@ class InterceptHingeLoss(HingeLoss):
         # adds -s to it while its residual is above b, one with y = -1 adds s while below; and there is -plane_balance
         self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + plane_balance
         self._residuals = np.empty(self.n_rows)
+        self._latest_quantile, self._reach = 0.0, math.inf  # where the next one is looked for
         self._chords = ChordSearch()
         self._smoothed_intercept = intercept_guess
         self._latest: tuple[Matrix | None, float] = None, 0.0  # f of the latest `advance`, and its optimal intercept
@@ -126,12 +127,18 @@ class InterceptHingeLoss(HingeLoss):
             if below < self._quantile_level <= upto and len(kept):
                 break
         best: float = compiled.weighted_quantile(kept, weights, self._quantile_level - below)
+        change = abs(best - self._latest_quantile)
+        self._reach = max(4.0 * change, 0.5 * self._reach if self._reach < math.inf else 0.0)
+        self._latest_quantile = best
         return best
 
     def _enclose(self, f: Vector, f_end: Vector, k: float) -> tuple[float, float]:
-        """An interval about the optimal intercept of the sampled rows, of four standard errors to either side."""
-        if self.n_rows < 2 * SAMPLE_ROWS or self._total == 0.0:
-            return -math.inf, math.inf
+        """An interval about the optimal intercept of the sampled rows, of four standard errors to either side.
+
+        Of few rows about the latest one, by its latest changes.
+        """
+        if self.n_rows < 4 * SAMPLE_ROWS or self._total == 0.0:
+            return self._latest_quantile - self._reach, self._latest_quantile + self._reach
         signed, f, f_end = (values[self._sampled_rows] for values in (self.signed_weights, f, f_end))
         values, weights = np.sign(signed) - (f + k * (f_end - f)), np.abs(signed)
         plane_balance = self._plane_balance * float(weights.sum()) / self._total

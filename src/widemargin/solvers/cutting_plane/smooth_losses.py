@@ -157,7 +157,7 @@ def _balancing_factors(plus: float, minus: float) -> tuple[float, float]:
 class SquaredHingeLoss(SmoothLoss):
     """R(f) = sum_i s_i max(0, 1 - y_i f_i)^2, which has a dual that epochs of coordinate ascent raise."""
 
-    accelerations = SmoothLoss.accelerations | {"dual_alone"}
+    accelerations = SmoothLoss.accelerations | {"dual_alone", "interior_point"}
 
     def __init__(self, y: Vector, s: Vector, team: ThreadTeam, *, has_intercept: bool) -> None:
         super().__init__(compiled.SquaredHinge(), y, s, team, has_intercept=has_intercept)
