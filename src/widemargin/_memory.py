@@ -38,7 +38,7 @@ SHARES: dict[str, Share] = {
     "active rows": Share(1 / 4, "copies of active rows"),
     "free rows": Share(1 / 4, "copies of rows whose dual variables are free"),
     "drawn rows": Share(1 / 8, "rows that a fit starts from"),
-    "preconditioner": Share(1 / 8, "rows of the Hessian's preconditioner, in float64"),
+    "preconditioner": Share(1 / 8, "rows and matrices of Newton steps and interior points, in float64"),
     "Gram matrix": Share(1, "X X' of few samples, a copy for each thread"),
     # machines on landmarks, and landmarks alone
     "clustered rows": Share(1, "a sample for k-means, four copies"),

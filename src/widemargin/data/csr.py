@@ -158,7 +158,8 @@ def _nonzeros(X: Array) -> sp.csr_array:
     csr.count_nonzeros(X, indptr)
     data, indices = np.empty(indptr[-1], X.dtype), np.empty(indptr[-1], np.int32)
     csr.copy_nonzeros(X, data, indices)
-    return sp.csr_array((data, indices, indptr), X.shape)
+    narrow = indptr.astype(np.int32) if len(data) <= np.iinfo(np.int32).max else indptr  # SciPy has both of one width
+    return sp.csr_array((data, indices, narrow), X.shape)
 
 
 def make_csr(X: Any) -> csr.CSRMatrix:
