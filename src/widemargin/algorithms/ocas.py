@@ -59,7 +59,7 @@ Trained = tuple[list[LinearResult], History]
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
 _STALL_ROUNDS = 50  # stop after so many rounds in which neither bound nor objective moves: see `_is_stalled`
 _FIRST_ROUNDS = 30  # before the interior-point method, at least: most fits end in them, whatever the repeated samples
-_SIDE_OF_ROUND = 3  # min(n, d) / 3 rounds take about as long as that method
+_SIDE_OF_ROUND = 3  # min(n, d) / 3 rounds without Newton steps take about as long as that method
 _BLOCK_POINTS = 8  # evaluate at most so many points of the start in one pass: their decision values are in memory
 
 
@@ -301,7 +301,8 @@ class OCASTraining:
         self._end_round(machines, clock)
 
     def _are_slow(self) -> bool:
-        """Whether the interior-point method replaces the rounds; it takes about as long as all rounds so far.
+        """Whether the interior-point method replaces the rounds. It takes about as long as all rounds so far: of Newton
+        steps each is about as long as an iteration.
 
         Rounds go on while the gap falls so fast that as many again would end the fit. It is taken for a power of the
         number of rounds: the latest third made that number 1.5 times as large, and 1.5^1.71 = 2.
@@ -314,20 +315,18 @@ class OCASTraining:
 
     def _run_interior_points(self, machines: list[CuttingPlaneMachine], clock: _Clock) -> None:
         """A round for machines that others take too many rounds for: their problems to the end, one by one."""
-        X, tol, go_on, points = self.X, 0.9 * self.settings.tol, SilentProgress(self.progress).go_on, []
+        X, tol, go_on = self.X, 0.9 * self.settings.tol, SilentProgress(self.progress).go_on
         self._interior_points_are_left = False
-        for machine in machines:
+        for machine in machines:  # each to its plane, without `interrupting`: a stop leaves the point of an iteration
             loss = machine.loss.hinge or machine.loss
             assert isinstance(X, LocalMatrix)
             assert isinstance(loss, HingeLoss | SquaredHingeLoss)
-            with self.progress.interrupting(self.team.native):
-                w, bound = InteriorPoint(X, loss).solve(machine.C, tol, go_on)
+            w, bound = InteriorPoint(X, loss).solve(machine.C, tol, go_on)
             machine.raise_bound(bound)
-            points.append(w)
+            self._add_planes_at([machine], [w], self._decision_values([w]))
+            if not go_on():
+                break
         clock.lap("dual_ascent")
-        with self.progress.interrupting(self.team.native):
-            self._add_planes_at(machines, points, self._decision_values(points))
-        clock.lap("plane")
         self.update_bounds()
         clock.lap("master_problem")
         self._end_round(machines, clock)

@@ -48,7 +48,8 @@ from ._validation import (
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
 _PASSES = 128  # over X, about, that a fit has: all of them decide whether it has more than one thread
-# dense arrays are held as CSR that have more values, and columns, and fewer non-zeros: else their products are as fast
+# a dense array is held as CSR if it has more values than the first, at least so many columns, and at most such a share
+# of non-zeros: others' products are as fast as they are
 _LARGE, _LEAST_COLUMNS, _DENSITY = 2**20, 192, 1 / 8
 _NONZEROS_PART = 1 / 4  # of the memory budget, at most
 _VECTORS = 14  # of n that a machine's training holds
@@ -204,7 +205,7 @@ class LinearMachine(Estimator[ValidatedRows]):
             if matrix.shape[0] != n:
                 check_consistent_length(matrix, data.labels)
             problem = self._make_problem(matrix, data, max(Cs), team)
-            self._check_memory(problem, settings.memory, len(models))
+            self._check_memory(problem, memory_plan(self), len(models))
             for model, trained in zip(models, self._train_path(problem, Cs, settings, progress, team), strict=True):
                 model._set_attributes(self, data.columns, *trained)
                 model._warn_if_stopped(progress, trained[0])
@@ -335,7 +336,9 @@ class SingleFunction(LinearMachine):
 
 def _hold_nonzeros(X: Any, settings: OCASSettings) -> tuple[Any, OCASSettings]:
     """X (n, d) as CSR where it is a large dense array of few non-zeros; and the settings, less the memory for these."""
-    if type(X) is not np.ndarray or X.size <= _LARGE or not (X.flags.c_contiguous or X.flags.f_contiguous):
+    if settings.is_plain or type(X) is not np.ndarray or X.size <= _LARGE:
+        return X, settings
+    if not (X.flags.c_contiguous or X.flags.f_contiguous):
         return X, settings
     most_bytes = _DENSITY * X.size * (X.itemsize + np.dtype(np.int32).itemsize)
     if most_bytes > _NONZEROS_PART * settings.memory.budget or not prefers_csr(X, _DENSITY, _LEAST_COLUMNS):

@@ -1,11 +1,14 @@
 """The interior-point method: its bound below the objective at other points, its gap, data and weights of all scales."""
 
+import signal
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
 from widemargin._threads import ThreadTeam
@@ -99,3 +102,35 @@ def test_squared_hinges_of_nearly_separable_samples() -> None:
     model = OCASClassifier(C=1e4, loss="squared_hinge").fit(X, f + 0.5 * f.std() * rng.normal(size=1200) > 0)
     assert model.converged_
     assert model.n_iter_ <= 40
+
+
+@pytest.mark.parametrize("scale", [1e-75, 1e85])
+def test_squared_hinges_of_any_scale(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 30))
+    loss = SquaredHingeLoss(np.sign(X[:, 0] + rng.normal(size=90)), np.ones(90), TEAM, has_intercept=False)
+    expected = InteriorPoint(make_design_matrix(X, TEAM), loss).solve(1e4, 1e-6, lambda: True)[1]
+    with np.errstate(all="raise"):
+        scaled = InteriorPoint(make_design_matrix(scale * X, TEAM), loss).solve(1e4 / scale**2, 1e-6, lambda: True)[1]
+    assert np.isclose(scaled * scale**2, expected, rtol=1e-5)
+
+
+def test_a_stop_keeps_the_classes_that_are_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(450, 150))
+    y = (X @ rng.normal(size=(150, 3)) + 5.0 * rng.normal(size=(450, 3))).argmax(axis=1)
+    settings: dict[str, Any] = {"C": 1e4, "loss": "squared_hinge", "tol": 1e-4}
+    with pytest.warns(ConvergenceWarning):
+        before = OCASClassifier(**settings, max_iter=30).fit(X, y).objective_
+    best = OCASClassifier(**settings).fit(X, y).objective_
+    solve = InteriorPoint.solve
+
+    def stopped(self: InteriorPoint, C: float, tol: float, go_on: Callable[[], bool]) -> tuple[np.ndarray, float]:
+        solved = solve(self, C, tol, go_on)
+        signal.raise_signal(signal.SIGINT)
+        return solved
+
+    monkeypatch.setattr(InteriorPoint, "solve", stopped)
+    with pytest.warns(ConvergenceWarning):
+        model = OCASClassifier(**settings).fit(X, y)
+    assert model.objective_ < before - 0.1 * (before - best)

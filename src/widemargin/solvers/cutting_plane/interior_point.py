@@ -1,4 +1,4 @@
-"""An interior-point method for hinges on few samples, or few features: it does not mind the scales of data and weights.
+"""An interior-point method for hinges, squared or not, on few samples or features of any scales and weights.
 
 Solve    min_(w, b)  1/2 |w|^2 + sum_i max(low_i r_i, high_i r_i),  r = t - (X w + b)      low <= 0 <= high
          a hinge has low = 0, high = C s, t = 1 where y = 1, and low = -C s, high = 0, t = -1 where y = -1; two hinges
@@ -8,8 +8,8 @@ Method   Primal and dual together, with a centre mu > 0 that goes to 0 and posit
 
              r = D beta + above - below,  w = X' beta,  1' beta = 0,  (beta - low) below = (high - beta) above = mu
 
-         D = 0 but for squared hinges, whose beta = r / D has no other bound than 0. Theirs is twice what beta would be
-         of a term as large as the whole objective at w = 0, which no term of the optimum is
+         D = 0 but for squared hinges, whose beta = r / D is bounded by 0 alone. Its other bound is twice the beta of a
+         term as large as the objective at w = 0, which no term of the optimum exceeds
 
          An iteration has two Newton steps (predictor and corrector) by one decomposition: that of a `RidgeSystem` with
          curvatures 1 / (D + below / (beta - low) + above / (high - beta))
@@ -108,31 +108,28 @@ class InteriorPoint:
         self._high = np.bincount(places.ravel(), np.maximum(weights, 0.0), len(used))
         self._targets = targets
         self._is_squared = isinstance(loss, SquaredHingeLoss)
-        self._damping: Vector | float = 0.0  # D; set by `solve`
         self._system = RidgeSystem(self._X, loss.team, has_intercept=loss.has_intercept)
         self._has_intercept = loss.has_intercept
 
     def solve(self, C: float, tol: float, go_on: Callable[[], bool]) -> tuple[Matrix, float]:
         """Go on to a relative gap of `tol`, or as far as float64 allows: w (1, d) and the largest dual objective."""
-        low, high = np.multiply(C, self._low), np.multiply(C, self._high)
-        if self._is_squared:
-            self._damping = 0.5 / (high - low)
-            low, high = (4.0 * np.sign(side) * np.sqrt(np.abs(side) * (high - low).sum()) for side in (low, high))
+        low, high, damping = self._box(C)
         point = self._start(low, high)
         w, best, bound = point.w, np.inf, 0.0
         for _ in range(_MAX_STEPS):
             r, beta = self._targets - (self._X.matvec(point.w[None])[0] + point.b), point.beta(low, high)
-            hinges = np.maximum(low * r, high * r)
-            losses = 0.5 * r * r / self._damping * (hinges > 0.0) if self._is_squared else hinges
+            losses = np.maximum(low * r, high * r)
+            if self._is_squared:
+                losses = np.where(self._targets * r > 0.0, 0.5 * r * r / damping, 0.0)
             objective = 0.5 * float(point.w @ point.w) + float(losses.sum())
             if objective < best:
                 w, best = point.w, objective
             is_last = not go_on()
             if is_last or point.gap <= _NEAR * tol * best:
-                bound = max(bound, self._dual_value(beta))
+                bound = max(bound, self._dual_value(beta, damping))
             if is_last or best - bound <= tol * best:
                 break
-            move = self._newton(point, beta, r - self._damping * beta - point.sides[1, 1] + point.sides[1, 0])
+            move = self._newton(point, beta, damping, r - damping * beta - point.sides[1, 1] + point.sides[1, 0])
             predicted = move(0.0, None)
             left = point.plus(predicted, point.length_of(predicted)).gap / point.gap
             step = move(max(left**3 * point.gap, _LEAST_GAP * tol * best) / (2 * len(r)), predicted)
@@ -141,30 +138,44 @@ class InteriorPoint:
                 break
         return w[None], bound
 
+    def _box(self, C: float) -> tuple[Vector, Vector, Vector | float]:
+        """The bounds of beta (n,), and D."""
+        low, high = np.multiply(C, self._low), np.multiply(C, self._high)
+        if not self._is_squared:
+            return low, high, 0.0
+        sizes = np.maximum(high - low, LEAST_NORMAL)
+        bounds = 4.0 * np.sqrt(sizes) * np.sqrt(sizes.sum())
+        return np.sign(low) * bounds, np.sign(high) * bounds, 0.5 / sizes
+
     def _start(self, low: Vector, high: Vector) -> _Point:
-        """The centred point at w = 0 of about the gap there; of its equations only w = X' beta fails."""
+        """The centred point at w = 0 of about the gap there, were all losses hinges with these bounds.
+
+        Of the equations of hinges, only w = X' beta fails there.
+        """
         width, t = high - low, self._targets
         mu = float(np.maximum(low * t, high * t).sum()) / len(t)
         share = 0.5 * width * t / (np.hypot(width * t, 2.0 * mu) + 2.0 * mu)
         room = width * np.stack([0.5 + share, 0.5 - share])
         return _Point(np.zeros(self._X.shape[1]), 0.0, np.stack([room, mu / room]))
 
-    def _dual_value(self, beta: Vector) -> float:
+    def _dual_value(self, beta: Vector, damping: Vector | float) -> float:
         """The dual objective at beta; with an intercept its larger side is reduced until the sum is 0."""
         if self._has_intercept:
             plus, minus = float(np.maximum(beta, 0.0).sum()), -float(np.minimum(beta, 0.0).sum())
             least = min(plus, minus)
             beta = beta * np.where(beta > 0.0, least / (plus or 1.0), least / (minus or 1.0))
         w = self._X.rmatvec(beta[None])[0]
-        return float(self._targets @ beta) - 0.5 * float(w @ w) - 0.5 * float(beta @ (self._damping * beta))
+        return float(self._targets @ beta) - 0.5 * float(w @ w) - 0.5 * float(beta @ (damping * beta))
 
-    def _newton(self, point: _Point, beta: Vector, lack: Vector) -> Callable[[float, _Point | None], _Point]:
+    def _newton(
+        self, point: _Point, beta: Vector, damping: Vector | float, lack: Vector
+    ) -> Callable[[float, _Point | None], _Point]:
         """The Newton step to a centre mu, with the products of another step as second-order terms.
 
         `lack` (n,) is r - (D beta + above - below).
         """
         w, (room, slack) = point.w, point.sides
-        system = self._system.decompose(1.0 / (self._damping + (slack / room).sum(axis=0)))
+        system = self._system.decompose(1.0 / (damping + (slack / room).sum(axis=0)))
         dual_lack = self._X.rmatvec(beta[None])[0] - w
         imbalance = -float(beta.sum()) if self._has_intercept else 0.0
 

@@ -20,7 +20,8 @@ from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
 from .derivative_zeros import INFINITE_STEP
 
-SAMPLE_ROWS = 2048  # least number of sampled rows, and of active ones: of fewer than twice as many all are read
+# least number of sampled rows, and of active ones: of fewer than twice (intercepts: four times) as many all are read
+SAMPLE_ROWS = 2048
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
 _DUALS = frozenset({"at_once", "dual_epochs", "dual_alone"})

@@ -3,9 +3,9 @@
     (I + C X' D X) p = -(w_b + C a)       D = diag(s_i phi''_i), and a the gradient of the risk, both at w_b
 
 Up to 128 features, the system is solved with the Hessian itself (`RidgeSystem`); of more, on few samples or features,
-once conjugate gradients took many steps. Where samples are many for more features, the Hessian of some of them is the
-preconditioner: a handful of products is enough then. With an intercept, D - D 1 1' D / sum(D)
-replaces D: the intercept follows optimally. The line search of Algorithm 1 goes from w_b towards w_b + p, and the next
+once conjugate gradients took as long as a Hessian. Where samples are many for more features, the Hessian of some of
+them is the preconditioner: a handful of products is enough then. With an intercept, D - D 1 1' D / sum(D) replaces D:
+the intercept follows optimally. The line search of Algorithm 1 goes from w_b towards w_b + p, and the next
 plane is taken at the best point: its normal is the next gradient a. At a point where the objective has the gradient g,
 that plane alone proves a gap of |g|^2 / 2. The plane of the quadratic model's slopes at w_b + p (`SmoothLoss.advance`)
 has the search point as its dual point, up to the system's residual: its gap is of higher order.
@@ -30,8 +30,8 @@ from .smooth_losses import SmoothLoss
 _RESIDUAL = 0.1  # residual of the system / gradient, at most, as in LIBLINEAR
 _ROWS_PER_COLUMN = 128  # n / d, at least, for a preconditioner: it costs as much as some products with the Hessian
 _EXACT_COLUMNS = 128  # d, at most, where the preconditioner is the Hessian itself: it costs as much as three products
-_MOST_STEPS, _SLOW_STEPS = 100, 20  # of conjugate gradients: the last one; the Hessian follows the latter, or more
-_WORK_PER_BYTE = 4.0  # of a pass, in multiply-adds of a Hessian: steps cost as much as that
+_MOST_STEPS, _SLOW_STEPS = 100, 20  # of conjugate gradients: the last one; the least before the Hessian itself is used
+_WORK_PER_BYTE = 4.0  # multiply-adds of a Hessian in the time that a pass takes for a byte
 _SAMPLE_ROWS_PER_COLUMN = 32  # rows of the preconditioner / columns: 16 and 64 were slower on a9a
 
 
@@ -60,7 +60,7 @@ class NewtonSteps:
         is_narrow = d <= _EXACT_COLUMNS and n <= most
         self._system = system if is_narrow or is_small(n, d, n_bytes) else None
         self._is_exact = self._system is not None and (is_narrow or n <= d)
-        steps_of_hessian = min(n, d) * d / (_WORK_PER_BYTE * 2 * X.row_bytes)
+        steps_of_hessian = d * d / (_WORK_PER_BYTE * 2 * X.row_bytes)
         self._slow_steps = min(_MOST_STEPS, max(_SLOW_STEPS, steps_of_hessian))
         has_sample = n >= _ROWS_PER_COLUMN * d and _SAMPLE_ROWS_PER_COLUMN * d <= most
         self._sampled = X if isinstance(X, LocalMatrix) and has_sample else None

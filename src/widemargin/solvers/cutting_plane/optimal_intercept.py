@@ -41,7 +41,7 @@ class InterceptHingeLoss(HingeLoss):
         # adds -s to it while its residual is above b, one with y = -1 adds s while below; and there is -plane_balance
         self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + plane_balance
         self._residuals = np.empty(self.n_rows)
-        self._latest_quantile, self._reach = 0.0, math.inf  # where the next one is looked for
+        self._latest_quantile, self._reach = 0.0, math.inf  # few rows: the next one is looked for so far around it
         self._chords = ChordSearch()
         self._smoothed_intercept = intercept_guess
         self._latest: tuple[Matrix | None, float] = None, 0.0  # f of the latest `advance`, and its optimal intercept
@@ -135,7 +135,7 @@ class InterceptHingeLoss(HingeLoss):
     def _enclose(self, f: Vector, f_end: Vector, k: float) -> tuple[float, float]:
         """An interval about the optimal intercept of the sampled rows, of four standard errors to either side.
 
-        Of few rows about the latest one, by its latest changes.
+        Of few rows, `_reach` to either side of the latest intercept.
         """
         if self.n_rows < 4 * SAMPLE_ROWS or self._total == 0.0:
             return self._latest_quantile - self._reach, self._latest_quantile + self._reach
