@@ -1,5 +1,7 @@
 """`OCASClassifierCV`, `OCASRegressorCV`: scores of plain loops over folds and Cs, the best C, limits and errors."""
 
+import math
+import signal
 import warnings
 from typing import Any
 
@@ -15,7 +17,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from sklearn.preprocessing import scale
 
 from naive.tuning import grid_scores
-from widemargin import DCSVMClassifierCV, OCASClassifier, OCASClassifierCV, OCASRegressor, OCASRegressorCV
+from widemargin import DCSVMClassifierCV, OCASClassifier, OCASClassifierCV, OCASRegressor, OCASRegressorCV, _progress
+from widemargin.algorithms.ocas import OCASTraining
 
 CS = [0.001, 0.1, 10.0]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -178,3 +181,22 @@ def test_weights_and_errors(diabetes: Data) -> None:
         OCASRegressorCV([1.0, -1.0]).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="OCASRegressorCV was stopped by max_time after 0 of 5 folds"):
         OCASRegressorCV(CS, max_time=0).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [OCASClassifierCV, OCASRegressorCV])
+def test_an_interrupt_of_the_trial_before_a_search_ends_the_search(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).normal(size=(5000, 5))
+    restart = OCASTraining.restart
+    n_rows: list[int] = []
+
+    def interrupted(self: OCASTraining) -> None:
+        if not n_rows:
+            signal.raise_signal(signal.SIGINT)
+        n_rows.append(self.X.shape[0])
+        restart(self)
+
+    monkeypatch.setattr(_progress, "_last_sigint", -math.inf)
+    monkeypatch.setattr(OCASTraining, "restart", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupt"):
+        kind(Cs=[0.1, 1.0], cv=3, refit=False).fit(X, np.where(X[:, 0] > 0, 1.0, -1.0))
+    assert len(n_rows) == 1, "no fold"

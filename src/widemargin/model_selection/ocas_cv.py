@@ -72,7 +72,6 @@ class PathSearch(BestEstimator):
         _check_fold_memory(machine, rows, splits)
         scorer = self._find_scorer(machine, rows.y, splits, rows.weights)
         score = _score_on_user_rows(self._make_score(scorer, X, rows.y, rows.weights), machine)
-        _try_scorer(machine, rows, self.Cs_.tolist(), splits, score)
         scores, stopped_by = self._score(machine, rows, splits, score, callback)
         self._set_results(scores, stopped_by)
         return Found({"C": self.C_}, stopped_by)
@@ -103,6 +102,7 @@ class PathSearch(BestEstimator):
         scores = np.full((len(splits), len(self.Cs_)), np.nan)
         title = type(self).__name__
         with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
+            _try_scorer(machine, rows, self.Cs_.tolist(), splits, score)  # a Ctrl-C in its fit ends the search
             folds, is_cut = _score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
         scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
         return scores, progress.stopped_by or ("max_time" if is_cut else None)

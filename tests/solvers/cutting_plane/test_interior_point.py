@@ -1,5 +1,6 @@
 """The interior-point method: its bound below the objective at other points, its gap, data and weights of all scales."""
 
+import math
 import signal
 from collections.abc import Callable
 from itertools import product
@@ -10,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import OCASClassifier
+from widemargin import OCASClassifier, _progress
 from widemargin._threads import ThreadTeam
 from widemargin._types import Vector
 from widemargin.data import LocalMatrix, make_design_matrix
@@ -130,6 +131,7 @@ def test_a_stop_keeps_the_classes_that_are_solved(monkeypatch: pytest.MonkeyPatc
         signal.raise_signal(signal.SIGINT)
         return solved
 
+    monkeypatch.setattr(_progress, "_last_sigint", -math.inf)
     monkeypatch.setattr(InteriorPoint, "solve", stopped)
     with pytest.warns(ConvergenceWarning):
         model = OCASClassifier(**settings).fit(X, y)
