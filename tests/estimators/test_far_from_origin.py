@@ -155,9 +155,9 @@ def test_small_machines_of_csr_rows_far_from_the_origin_are_those_of_dense_ones(
 @pytest.mark.parametrize(
     ("model", "offset"),
     [
-        (BSGDClassifier(kernel="linear", maintenance="removal", n_epochs=1), 10.0),
-        (BSGDClassifier(kernel="polynomial", degree=2, maintenance="removal", n_epochs=1), 10.0),
-        (BSGDClassifier(n_epochs=1), 1e6),
+        (BSGDClassifier(kernel="linear", maintenance="removal", n_epochs=1, random_state=0), 10.0),
+        (BSGDClassifier(kernel="polynomial", degree=2, maintenance="removal", n_epochs=1, random_state=0), 10.0),
+        (BSGDClassifier(n_epochs=1, random_state=0), 1e6),
         (DCPredClassifier(kernel="linear"), 1e4),
         (DCPredClassifier(kernel="poly"), 1e2),
     ],
