@@ -118,9 +118,10 @@ class InteriorPoint:
         w, best, bound = point.w, np.inf, 0.0
         for _ in range(_MAX_STEPS):
             r, beta = self._targets - (self._X.matvec(point.w[None])[0] + point.b), point.beta(low, high)
-            losses = np.maximum(low * r, high * r)
             if self._is_squared:
                 losses = np.where(self._targets * r > 0.0, 0.5 * r * r / damping, 0.0)
+            else:
+                losses = np.maximum(low * r, high * r)
             objective = 0.5 * float(point.w @ point.w) + float(losses.sum())
             if objective < best:
                 w, best = point.w, objective

@@ -41,7 +41,7 @@ class InterceptHingeLoss(HingeLoss):
         # adds -s to it while its residual is above b, one with y = -1 adds s while below; and there is -plane_balance
         self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + plane_balance
         self._residuals = np.empty(self.n_rows)
-        self._latest_quantile, self._reach = 0.0, math.inf  # few rows: the next one is looked for so far around it
+        self._latest_quantile, self._reach = 0.0, 0.0  # few rows: the next one is looked for so far around it
         self._chords = ChordSearch()
         self._smoothed_intercept = intercept_guess
         self._latest: tuple[Matrix | None, float] = None, 0.0  # f of the latest `advance`, and its optimal intercept
@@ -127,8 +127,7 @@ class InterceptHingeLoss(HingeLoss):
             if below < self._quantile_level <= upto and len(kept):
                 break
         best: float = compiled.weighted_quantile(kept, weights, self._quantile_level - below)
-        change = abs(best - self._latest_quantile)
-        self._reach = max(4.0 * change, 0.5 * self._reach if self._reach < math.inf else 0.0)
+        self._reach = max(4.0 * abs(best - self._latest_quantile), 0.5 * self._reach)
         self._latest_quantile = best
         return best
 
