@@ -79,7 +79,7 @@ def measure(case: str, layout: str, classes: int, budget: int, run: Any) -> Row:
     X, y = problem(run.rows, run.columns, classes, layout)
     fit = CASES[case]
     small = problem(max(200, 4 * classes), run.columns, classes, layout)
-    fit(2**30, *small).predict(X[:200])
+    fit(budget * MB, *small).predict(X[:200])
     wm.DCSVMClassifier(n_levels=1, n_sample=100).fit(*small)  # imports k-means
     gc.collect()
     process.reset_peak()

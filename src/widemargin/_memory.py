@@ -25,12 +25,14 @@ class Share(NamedTuple):
 
 
 SHARES: dict[str, Share] = {
+    "freed memory": Share(1 / 16, "what malloc keeps of arrays that were freed, 64 MiB at most"),
     # kernel machines; the rows' copies and the allocator's share are taken off first: solvers/dual/memory.py
     "active matrix": Share(1, "kernel matrix of the active set: what vectors and tiles leave"),
     "clusters": Share(1 / 2, "kernel matrices of clusters, of all threads"),
     "full matrix": Share(1 / 4, "kernel matrix of few rows, in float64"),
     "folds": Share(1, "kernel matrix of all folds of a search, else of an active set, and vectors of folds"),
-    "scaled rows": Share(1 / 2, "copies of the rows of a search with scaled columns"),
+    "scaled rows": Share(3 / 8, "copies of the rows of a search with scaled columns"),
+    "relevance": Share(1 / 4, "machine whose gradients scale the columns"),
     "shared matrix": Share(1 / 2, "kernel matrix of several machines"),
     # linear machines
     "vectors": Share(1 / 2, "vectors of n of all classes in a group"),
@@ -64,6 +66,7 @@ SHARES: dict[str, Share] = {
 
 # of each kind of work its phases, which follow one another: the shares that are held at the same time
 PHASES: dict[str, dict[str, tuple[str, ...]]] = {
+    "allocator": {"after arrays were freed": ("freed memory",)},
     "kernel machine": {
         "few rows": ("full matrix",),
         "clusters": ("clusters",),
@@ -71,6 +74,7 @@ PHASES: dict[str, dict[str, tuple[str, ...]]] = {
         "whole problem": ("active matrix",),
         "search of few rows": ("folds",),
         "search by clusters": ("scaled rows", "shared matrix"),
+        "search that scales columns": ("relevance",),
     },
     "linear machine": {
         "few samples": ("Gram matrix",),

@@ -182,6 +182,8 @@ def calls() -> dict[str, Any]:
     values = nystroem.Landmarks(**landmarks())
     whole = nystroem.Machine(**machine())
     return {
+        "keep_freed_memory": {"n_bytes": 2**26},
+        "return_freed_memory": {},
         "Team": {"n_threads": 2, "is_spinning": False},
         "Team.stop": (Team(1), {}),
         "Team.stop_after": (Team(1), {"seconds": 1.0}),

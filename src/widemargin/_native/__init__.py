@@ -20,9 +20,11 @@ dense = _module.dense
 dual = _module.dual
 gradients = _module.gradients
 hinge = _module.hinge
+keep_freed_memory = _module.keep_freed_memory
 kernels = _module.kernels
 linear = _module.linear
 nystroem = _module.nystroem
+return_freed_memory = _module.return_freed_memory
 shapley = _module.shapley
 smooth = _module.smooth
 
@@ -36,9 +38,11 @@ __all__ = [
     "dual",
     "gradients",
     "hinge",
+    "keep_freed_memory",
     "kernels",
     "linear",
     "nystroem",
+    "return_freed_memory",
     "shapley",
     "smooth",
 ]

@@ -102,6 +102,7 @@ def learn_relevance(
             return known._replace(n_iter=k)
         relevance = relevance / relevance.max()
         known = Relevance(relevance, _factors(relevance, share, power), k, True)
+        del scaled, model  # before the next ones are made
         if not progress.go_on():
             break
     return known

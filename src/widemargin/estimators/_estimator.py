@@ -19,11 +19,14 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from .._memory import memory_plan
+from .._native import keep_freed_memory
 from .._progress import Callback, Progress
 from ._callbacks import CallbackSupportMixin, FitTask
 from ._fitted_state import FittedState
 
 _PACKAGE = __name__.partition(".")[0]
+_MOST_KEPT = 2**26  # bytes of freed memory for later arrays, as fresh pages are expensive: twice glibc's largest array
 
 Data = TypeVar("Data")  # what the training takes: rows, targets and weights after their checks
 
@@ -105,10 +108,10 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         The body gets the data as `_check_data` returns them, and a `Progress`: clock, interrupt and callbacks. It sets
         the fitted attributes, and warns if it was stopped. If it fails, the estimator is as it was before.
         """
-        _keep_freed_memory()
         with FitTask(self, X, y) as task, all_or_nothing(self):
             self._forget()
             self._check_parameters()
+            keep_freed_memory(min(memory_plan(self)["freed memory"], _MOST_KEPT))
             data = self._check_data(X, y, sample_weight)
             with self._make_progress(task if task.has_callbacks else None) as progress:
                 task.attributes = partial(self._snapshot, data, progress)
@@ -154,17 +157,6 @@ class all_or_nothing(AbstractContextManager[None]):  # noqa: N801 - as a functio
 # the lock that a fit of an object holds; no attribute of it, as files and copies have none
 _fit_locks: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
 _lock_of_locks = threading.Lock()
-
-
-@cache
-def _keep_freed_memory() -> None:
-    """Let the C library keep up to 64 MiB of freed memory for later arrays: fresh pages are expensive.
-
-    One array of just below 32 MiB is allocated and freed here: malloc then raises its mmap threshold to this size and
-    the trim threshold to twice as much (mallopt(3), M_MMAP_THRESHOLD). By itself malloc keeps twice the largest array
-    freed so far, which is less than a fit holds.
-    """
-    np.empty(2**25 - 2**13, np.uint8)  # with what malloc adds, the largest array that raises its mmap threshold
 
 
 def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:

@@ -8,6 +8,9 @@
 #ifndef _WIN32
 #include <pthread.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace wm {
 namespace {
@@ -54,6 +57,21 @@ void map(Team& team, const nb::callable& fn, Index n) {
     }
     if (error) throw std::move(*error);
     if (failed < 0) throw Stopped();
+}
+
+// From here on malloc keeps n_bytes of freed memory; an array of half as many and more goes back to the system at once.
+void keep_freed_memory([[maybe_unused]] int n_bytes) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, n_bytes / 2);
+    mallopt(M_TRIM_THRESHOLD, n_bytes);
+#endif
+}
+
+// malloc keeps pages between arrays that are in use, of each thread, whatever it was told to keep.
+void return_freed_memory() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 }  // namespace
@@ -104,6 +122,9 @@ void bind_threads(nb::module_& m) {
                 team.close();
             },
             "End the helper threads; from then on the caller computes alone.");
+    m.def("keep_freed_memory", &keep_freed_memory, "n_bytes"_a,
+          "Let the C library keep so many bytes of freed memory for later arrays; without effect where it is not glibc.");
+    m.def("return_freed_memory", &return_freed_memory, "Return it to the system now; without effect where it is not glibc.");
 }
 
 }  // namespace wm
