@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedS
 
 import widemargin._progress
 from naive.tuning import grid_scores
+from peak_memory import peak_of
 from widemargin import DCSVMClassifier, DCSVMClassifierCV, DCSVMRegressor, DCSVMRegressorCV
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.02, 0.2]
@@ -145,6 +146,17 @@ def test_little_memory_gives_the_same_choice(larger: Data) -> None:
         *larger
     )
     np.testing.assert_allclose(scarce.scores_, ample.scores_, atol=2 / 1000)
+
+
+def test_a_search_with_scaled_columns_keeps_its_budget() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12_000, 50))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(len(X))
+    search = DCSVMRegressorCV([0.1, 1.0], 1, cv=2, memory_budget="30MB")
+    with warnings.catch_warnings(action="ignore"):
+        model, peak = peak_of(search.fit, X, y)
+    assert model.relevance_ is not None
+    assert peak < 33e6
 
 
 # -------------------------------------------------------------------------------------- splitters, groups and weights

@@ -25,6 +25,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import t
 
 from .._memory import MemoryPlan
+from .._native import return_freed_memory
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import ROUNDING, Matrix, RowIndices, Rows, Vector
@@ -113,7 +114,6 @@ class Scaling:
 
 
 Costs = Mapping[Loss, Sequence[float]]  # of each loss: ascending Cs
-Learn = Callable[[Any, RowIndices, Cell], Vector]  # of columns X, training rows, a cell: factors (d,)
 
 
 class Part(NamedTuple):
@@ -121,6 +121,10 @@ class Part(NamedTuple):
 
     data: SearchData
     rows: TrainingRows
+
+
+# of a part, the columns' factors (d,) so far, training rows and a cell: factors (d,) beside these
+Learn = Callable[[Part, Vector, RowIndices, Cell], Vector]
 
 
 class AdaptiveSearch:
@@ -180,14 +184,15 @@ class AdaptiveSearch:
 
     def _take(self, part: Part) -> None:
         """Score cells on these rows from now on: in clusters, but for rows that were drawn."""
-        self.data, self.X = part.data, part.rows.X
+        self.part, self.data, self.X = part, part.data, part.rows.X
         data, n = part.data, len(part.data.rows)
         self.clusters = self._divide() if part is self.parts[0] else [np.arange(n)]
         tol = SINGLE_SET_TOL if n <= WORKING_SET_ROWS else max(self._limits.tol, ROUGH_TOL)
         limits = Limits(tol, np.inf, self._limits.max_iter)
-        copy_bytes = 2 * n * data.samples.row_bytes  # scaled rows, and these in float32
-        self._most_copies = min(len(data.splits) + 1, max(1, self._memory["scaled rows"] // copy_bytes))
-        memory = self._memory.less(data.samples.nbytes + self._most_copies * copy_bytes)
+        copy_bytes = n * data.samples.row_bytes
+        n_copies = min(len(data.splits) + 2, max(2, self._memory["scaled rows"] // copy_bytes))
+        self._most_copies = n_copies - 1  # the last one in two precisions
+        memory = self._memory.less(data.samples.nbytes + n_copies * copy_bytes)
         self.held_out = ClusteredHeldOut(
             self.clusters, data.problem.machines, n, limits, memory, self.progress, self.team
         )
@@ -501,10 +506,11 @@ class AdaptiveSearch:
         for group in [[k] for k in folds] if scaling else [folds]:  # a fold has its own factors
             if not group or not self.progress.go_on():
                 break
-            samples = self._scaled_samples(scaling, group[0], made)
             paths = [(k, loss) for k in group for loss in losses]
             duals = [self._fold(k, loss, unknown[loss]) for k, loss in paths]
+            samples = self._scaled_samples(scaling, group[0], made)
             values = self.held_out.held_out_values(made, samples, duals, range(level.n_clusters))
+            del samples  # those of the next fold follow them
             for (k, loss), held_out in zip(paths, values, strict=True):
                 named = [{"gamma": gamma, "epsilon": loss.epsilon, "C": C} for C in unknown[loss]]
                 for c, score, predicted in self.data.score_cells(k, held_out.rows, held_out.values, named):
@@ -570,23 +576,26 @@ class AdaptiveSearch:
         if key not in self._samples:
             if len(self._samples) == self._most_copies:
                 self._samples.clear()
-            base = make_samples(self._scaled(scaling, fold), kernel.sample_form) if scaling else self.data.samples
+            base = self.data.samples
+            if scaling:  # as they are stored: centred already
+                base = make_samples(scale_columns(base.stored(), self._factors(scaling, fold)), "rows")
             self._samples[key] = samples_of(kernel, base)
         return self._samples[key]
 
-    def _scaled(self, scaling: int, fold: int) -> Any:
-        """X with the columns scaled; what the fold's training rows say is learned when it is first asked for."""
+    def _factors(self, scaling: int, fold: int) -> Vector:
+        """The factors of the columns; what the fold's training rows say is learned when it is first asked for."""
         if not scaling:
-            return self.X
+            return np.ones(self.X.shape[1])
         node = self.scalings[scaling]
         if fold not in node.factors:
             assert self.learn is not None
             assert node.cell is not None
-            X = self._scaled(node.parent, fold)
-            own = self.scalings[node.parent].factors.get(fold, np.ones(self.X.shape[1]))
+            self._samples.clear()
+            return_freed_memory()  # most of what a search takes is taken by this machine
+            own = self._factors(node.parent, fold)
             rows = np.unique(self.data.splits[fold].train)
-            node.factors[fold] = own * self.learn(X, rows, node.cell)
-        return scale_columns(self.X, node.factors[fold])
+            node.factors[fold] = own * self.learn(self.part, own, rows, node.cell)
+        return node.factors[fold]
 
 
 def _standard_error(gains: Vector) -> float:

@@ -16,10 +16,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
+from .._native import return_freed_memory
 from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import RowIndices, Vector
-from ..algorithms.relevance import learn_relevance
+from ..algorithms.relevance import learn_relevance, scale_columns
 from ..data.rows import positions, sample_classes
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
@@ -56,6 +57,7 @@ from ._grid_race import (
     best_cell,
     join_histories,
     make_values,
+    samples_of,
 )
 
 _FIRST_CS = 1.0, 8.0, 64.0
@@ -209,6 +211,7 @@ class SearchCV(BestEstimator):
 
     def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
         """Train the model of the best cell on all rows: after the scaling of the columns, if there is one."""
+        return_freed_memory()
         if found.factors is None:
             return self._train_exact_or_early(X, y, sample_weight, max_time, found)
         scaler = RelevanceScaler(kernel=found.parameters["kernel"], n_jobs=self.n_jobs).set_factors(X, found.factors)
@@ -409,7 +412,7 @@ class SearchCV(BestEstimator):
             ThreadTeam(self.n_jobs) as team,
         ):
             has_relevance = self.relevance and not sp.issparse(rows.X)
-            learn = partial(self._learn_factors, parts[0], names, progress) if has_relevance else None
+            learn = partial(self._learn_factors, names, progress) if has_relevance else None
             axes, limits = self._axes(rows, kernels, names), self._limits(kernels[0])
             rng, start = make_rng(self.random_state, seed_of_none=0), perf_counter()
             search = AdaptiveSearch(parts, axes, self._make_kernel, learn, limits, memory, progress, team, rng)
@@ -433,10 +436,10 @@ class SearchCV(BestEstimator):
         return Found(parameters, progress.stopped_by, factors=factors), _of_cell(search.predictions, best)
 
     def _learn_factors(
-        self, part: Part, names: Sequence[str], progress: Progress, X: Any, chosen: RowIndices, cell: Cell
+        self, names: Sequence[str], progress: Progress, part: Part, factors: Vector, chosen: RowIndices, cell: Cell
     ) -> Vector:
-        """Factors (d,) of the columns of X by the gradients of a cell's machine, trained on some of the rows."""
-        rng, problem = np.random.default_rng(0), part.data.problem
+        """Factors (d,), beside those given, by the gradients of a cell's machine, trained on some of the rows."""
+        rng, problem, memory = np.random.default_rng(0), part.data.problem, memory_plan(self).among(1, "relevance")
         most = max(_LEAST_LEARNED, _MOST_LEARNED // len(problem.machines))
         if len(chosen) > most:
             chosen = np.sort(rng.choice(chosen, most, replace=False))
@@ -445,9 +448,12 @@ class SearchCV(BestEstimator):
             present, y = np.unique(y, return_inverse=True)
             classes = classes[present]
             if len(classes) < 2:
-                return np.ones(X.shape[1])
-        rows = TrainingRows(X[chosen], y, part.data.weights[chosen], np.arange(len(chosen)), classes)
+                return np.ones(len(factors))
+        few = samples_of(self._make_kernel(cell.kernel, cell.gamma), part.data.samples.take(chosen))
+        X = scale_columns(few.stored(), factors)
+        rows = TrainingRows(X, y, part.data.weights[chosen], np.arange(len(chosen)), classes)
         machine = self._prototype(**cell.parameters(names), stop_level="auto", tol=1e-2)
+        machine.memory_budget = memory.budget
         learned = learn_relevance(
             rows.X,
             rows.weights,
@@ -457,7 +463,7 @@ class SearchCV(BestEstimator):
             rng,
             power=POWERS.get(cell.kernel, 2),
             n_jobs=self.n_jobs,
-            memory=memory_plan(self),
+            memory=memory,
         )
         return learned.scale
 
