@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ._config import ALLOWED_BYTES, resolve_memory_budget
+from ._types import Model
 
 
 class Share(NamedTuple):
@@ -160,7 +161,7 @@ class MemoryPlan:
 DEFAULT_PLAN = MemoryPlan()  # of models and algorithms that are used without an estimator
 
 
-def memory_plan(estimator: Any) -> MemoryPlan:
+def memory_plan(estimator: Model) -> MemoryPlan:
     """The memory plan of an estimator: how it shares out its ``memory_budget``, or the configured one.
 
     Parameters

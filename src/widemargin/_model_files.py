@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ._output_files import replacing
+from ._types import Model
 from .datasets.files import MODEL_STARTS, PathLike, check_expansion, expanded_size, file_error, most_expanded, opened
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
@@ -64,7 +65,7 @@ _METADATA = "summary.json"  # in a model file: checksums of the other members, s
 Summary = Sequence[tuple[str, str]]
 
 
-def save(model: Any, path: PathLike) -> None:
+def save(model: Model, path: PathLike) -> None:
     """Write a fitted model to a file that `load` reads, that runs no code when it is read, and that holds no pickle.
 
     Parameters
@@ -98,7 +99,7 @@ def save(model: Any, path: PathLike) -> None:
         write_model(model, file)
 
 
-def write_model(model: Any, file: BinaryIO, summary: Summary = (), table: Mapping[str, Any] | None = None) -> None:
+def write_model(model: Model, file: BinaryIO, summary: Summary = (), table: Mapping[str, Any] | None = None) -> None:
     """Write a fitted model: a zip file of NumPy arrays and a JSON description, and a summary to be read without them.
 
     Parameters
@@ -142,13 +143,13 @@ def _skops() -> Any:
     return skops.io
 
 
-def _dump(model: Any, compression: int) -> BytesIO:
+def _dump(model: Model, compression: int) -> BytesIO:
     buffer = BytesIO()
     _skops().dump(model, buffer, compression=compression, compresslevel=1)
     return buffer
 
 
-def _is_fitted_model(model: Any) -> bool:
+def _is_fitted_model(model: Model) -> bool:
     """Whether it predicts or transforms, and is fitted, or needs no fit, in the sense of scikit-learn."""
     from .estimators._wrapped import is_fitted
 
@@ -209,7 +210,7 @@ def _checksums(archive: ZipFile) -> dict[str, int]:
     return {member.filename: member.CRC for member in archive.infolist() if member.filename != _METADATA}
 
 
-def load(path: PathLike) -> Any:
+def load(path: PathLike) -> Model:
     """Read a model that `save` or the command line wrote, or skops itself. No code in the file is run.
 
     Parameters
@@ -252,7 +253,7 @@ def load(path: PathLike) -> Any:
     return model
 
 
-def load_any(path: PathLike, **options: Any) -> Any:
+def load_any(path: PathLike, **options: Any) -> Model:
     """`load`, also of what `read_machine` reads, with its options where they are not None."""
     if _is_foreign(path):
         from .interchange import read_machine  # it imports scikit-learn

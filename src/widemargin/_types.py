@@ -14,6 +14,10 @@ RowIndices: TypeAlias = NDArray[np.signedinteger]  # (m,): numbers of rows, or o
 Labels: TypeAlias = NDArray[np.signedinteger]  # (n,): the class or the cluster of each row, as a number
 Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = Any  # (n, d): samples after their checks, an array or a CSR one, whose class SciPy gives no types
+AnyArray: TypeAlias = NDArray[Any]  # of any dtype: labels as the user has them
+DType: TypeAlias = np.dtype[Any]
+Given: TypeAlias = Any  # an argument before its checks: a list, a frame, a collection, whatever a user passes
+Model: TypeAlias = Any  # an estimator, of this package or another, as scikit-learn gives no types
 
 # parameters of estimators
 KernelParameter: TypeAlias = str | Callable[[Array, Array], Array]

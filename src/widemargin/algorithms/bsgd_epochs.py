@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from .._memory import MemoryPlan
 from .._progress import Progress
 from .._threads import VALUES_PER_CHECK, ThreadTeam, blas_limit, row_blocks
-from .._types import Matrix, RowIndices, Vector
+from .._types import Matrix, RowIndices, Rows, Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
@@ -71,7 +71,7 @@ class BudgetedSGD:
         self.history = History()
 
     def take_steps(
-        self, X: Any, signed_weights: Matrix, order: RowIndices, progress: Progress, n_jobs: int | None = None
+        self, X: Rows, signed_weights: Matrix, order: RowIndices, progress: Progress, n_jobs: int | None = None
     ) -> bool:
         """One step of each machine on each of the rows X[order].
 
@@ -180,7 +180,7 @@ def needed_bytes(shape: tuple[int, int], row_bytes: float, n_machines: int, budg
     return vectors + points + projection_bytes(n_machines, budget, maintenance)
 
 
-def _run_steps(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) -> None:
+def _run_steps(X: Rows, order: RowIndices, task: tuple[BudgetedMachine, Vector]) -> None:
     """Steps of one machine, given with its signed weights (n,)."""
     machine, signed_weights = task
     machine.run(X, order, signed_weights)
@@ -207,7 +207,7 @@ class EpochSettings:
 
 def run_epochs(
     sgd: BudgetedSGD,
-    X: Any,
+    X: Rows,
     signed_weights: Matrix,
     epochs: EpochSettings,
     progress: Progress,
@@ -262,7 +262,7 @@ class TimedSample:
         self.seconds = seconds
         self.rng = rng
 
-    def __call__(self, model: KernelExpansion, X: Any, **how: Any) -> tuple[RowIndices, Matrix]:
+    def __call__(self, model: KernelExpansion, X: Rows, **how: Any) -> tuple[RowIndices, Matrix]:
         """Row indices (m,) of X, and the rows' decision values (m, q)."""
         order, end = self.rng.permutation(X.shape[0]), perf_counter() + self.seconds
         values = [np.empty((0, len(model.intercept)))]
@@ -276,7 +276,7 @@ class TimedSample:
 
 def primal_objective(
     model: KernelExpansion,
-    X: Any,
+    X: Rows,
     signed_weights: Matrix,
     C: float,
     n_jobs: int | None,
@@ -296,6 +296,6 @@ def primal_objective(
     return float(0.5 * (norms + np.sum(model.intercept**2)) + C * losses)
 
 
-def _inverse_fraction(X: Any, rows: RowIndices) -> float:
+def _inverse_fraction(X: Rows, rows: RowIndices) -> float:
     """n / m, for m of the n rows of X."""
     return float(X.shape[0] / max(1, len(rows)))

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import partial
 from operator import call
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +30,7 @@ from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
 from .._progress import AnyProgress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped, run_interruptibly
-from .._types import Array, Matrix, RowIndices, Vector
+from .._types import Array, Matrix, RowIndices, Rows, Vector
 from ..data.origin import dense_if_far
 from ..data.rows import group_by_label
 from ..data.samples import make_samples
@@ -109,7 +109,7 @@ class TrainedForest(NamedTuple):
 
 def train_forest(
     kernel: ArgumentKernel,
-    X: Any,
+    X: Rows,
     problem: LeafProblem,
     settings: ForestSettings,
     progress: AnyProgress,
@@ -150,7 +150,7 @@ def train_forest(
     return TrainedForest(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
 
 
-def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
+def needed_bytes(settings: ForestSettings, X: Rows, n_outputs: int) -> float:
     """The least memory for training on the rows X (n, d): clusters, and one leaf after the other."""
     n, d = map(int, X.shape)
     n_leaf = _leaf_rows(settings, n)
@@ -159,7 +159,7 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
     return 8.0 * n * (_N_VECTORS + 2 * n_outputs) + clusters + leaf
 
 
-def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
+def _max_kernel_rows(settings: ForestSettings, X: Rows, n_outputs: int) -> int:
     """The number r of sampled rows of a leaf, 300 to 3,000, whose kernel matrix and factorisation fit in memory."""
     n_leaf, n_at_once = _leaf_rows(settings, X.shape[0]), min(LEAVES_AT_ONCE, settings.n_clusters)
     sizes = range(_MAX_QUICK_ROWS, _MAX_KERNEL_ROWS + 1, 100)  # the largest that fits in memory is taken
@@ -167,7 +167,7 @@ def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
     return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory["leaves"]), default=sizes[0])
 
 
-def _count_workers(settings: ForestSettings, X: Any, n_outputs: int) -> int:
+def _count_workers(settings: ForestSettings, X: Rows, n_outputs: int) -> int:
     """Threads of the team that leaves are shared out to: all for one leaf, else as many as leaves fit in memory."""
     n_threads, n_leaf = effective_n_jobs(settings.n_jobs), _leaf_rows(settings, X.shape[0])
     if settings.n_clusters == 1:
@@ -268,7 +268,7 @@ class _LeafTrainer:
     def __init__(
         self,
         kernel: ArgumentKernel,
-        X: Any,
+        X: Rows,
         problem: LeafProblem,
         settings: ForestSettings,
         progress: AnyProgress,
@@ -364,7 +364,7 @@ class _LeafTrainer:
 
     def _learn_features(
         self,
-        batch: Any,
+        batch: Rows,
         sampled: RowIndices,
         K: Array | None,
         exact: ExactSolution | None,
@@ -447,7 +447,7 @@ class _LeafTrainer:
         n_coordinates = settings.n_landmarks + settings.n_pseudo_landmarks + d * settings.linear
         return 2.0 * kmeans_work(n * d, settings.n_landmarks) + 2.0 * least_squares_work(n, n_coordinates)
 
-    def _linear_term(self, batch: Any) -> _LinearTerm | None:
+    def _linear_term(self, batch: Rows) -> _LinearTerm | None:
         """Coordinates of the linear term, (n, d + 1): rows centred and scaled to a mean square norm of 1, and a 1."""
         if not self.settings.linear:
             return None
@@ -465,7 +465,7 @@ class _LeafTrainer:
             return int(self.features.landmarks.shape[1])
         return min(self.settings.n_landmarks, int(self.X.shape[0]))
 
-    def _kernel_matrix(self, batch: Any) -> Array:
+    def _kernel_matrix(self, batch: Rows) -> Array:
         """K (n, n) of n rows, behind room for `max_landmarks` more; raises `Stopped` once the fit should end."""
         m, samples = self.max_landmarks, make_samples(batch, self.kernel.sample_form)
         K = np.empty((m + batch.shape[0],) * 2, batch.dtype)
@@ -474,7 +474,7 @@ class _LeafTrainer:
         return K
 
     def _choose_features(
-        self, batch: Any, linear_coordinates: Matrix, exact: ExactSolution | None, rng: np.random.Generator
+        self, batch: Rows, linear_coordinates: Matrix, exact: ExactSolution | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
         """Features of a leaf: those given for all leaves, or with landmarks weighted by the exact machine, or not.
 
@@ -496,7 +496,7 @@ class _LeafTrainer:
 
         return min((weighted, self._make_features(batch, None, rng)), key=residual)
 
-    def _make_features(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
+    def _make_features(self, batch: Rows, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         """Landmarks and pseudo-landmarks from the rows of `batch` (n, d), with weights (n,) or None."""
         raise_if_stopped(self.progress.go_on)
         settings = self.settings

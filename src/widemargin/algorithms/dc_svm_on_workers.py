@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 from math import isfinite
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Labels, RowIndices, Vector
+from .._types import DType, Labels, RowIndices, Rows, Vector
 from ..data.remote.remote_rows import RemoteRows, ended_test, worker_resources
 from ..data.rows import positions
 from ..data.samples import converted, make_samples, view_samples
@@ -47,7 +47,7 @@ class _WorkerTask(NamedTuple):
     kernel: Kernel
     settings: DCSVMSettings
     token: str
-    dtypes: tuple[np.dtype[Any], np.dtype[Any]]
+    dtypes: tuple[DType, DType]
 
 
 class _Solved(NamedTuple):
@@ -166,7 +166,7 @@ def _machine_at_start(
 # --------------------------------------------------------------------------------------------------- on the workers
 
 
-def _route(router: Router, X: Any) -> Labels:
+def _route(router: Router, X: Rows) -> Labels:
     with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
         parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], ROUTED_ROWS)]
     return np.concatenate([np.empty(0, np.intp), *parts])
@@ -176,7 +176,7 @@ def _train_block(
     task: _WorkerTask,
     shared: DualProblem,
     max_time: float | None,
-    X: Any,
+    X: Rows,
     target: Vector,
     lo: Vector,
     hi: Vector,

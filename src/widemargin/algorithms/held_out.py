@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._progress import AnyProgress
 from .._threads import ThreadTeam
-from .._types import Array, RowIndices, Vector
+from .._types import Array, DType, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.active_matrix import ActiveMatrix
 from ..kernels.functions import Kernel, Precomputed, check_finite
@@ -129,7 +129,7 @@ class HeldOutSolver:
         fill_gram(kernel, samples, K, self.team)
         return Precomputed(), GramSamples(K, np.arange(n)), K
 
-    def _matrix(self, n: int, dtype: np.dtype[Any]) -> Array:
+    def _matrix(self, n: int, dtype: DType) -> Array:
         n_bytes = n * n * dtype.itemsize
         if self._buffer.nbytes < n_bytes:
             self._buffer = np.empty(n_bytes, np.uint8)  # kept: the first write to a page takes long

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._progress import AnyProgress
 from .._threads import row_blocks, value_blocks
-from .._types import Gradients, Vector
+from .._types import Gradients, Rows, Vector
 
 LEAST_FACTOR = 1e-6  # of a column / the largest one: no column is lost
 _ROWS = 500, 2000  # average over the gradients at so many rows:
@@ -31,7 +31,7 @@ _GRADIENTS = 20_000  # as many as give so many gradients of all functions; the l
 class Differentiable(Protocol):
     """A machine of several decision functions with their gradients, (n, n_functions, d)."""
 
-    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
+    def decision_gradients(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows of X."""
 
 
@@ -58,7 +58,7 @@ class Relevance(NamedTuple):
 
 
 def learn_relevance(
-    X: Any,
+    X: Rows,
     weights: Vector,
     fit: Callable[[Any], Differentiable],
     n_iter: int,
@@ -109,7 +109,7 @@ def learn_relevance(
 
 
 def rms_gradients(
-    model: Differentiable, X: Any, weights: Vector, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN
+    model: Differentiable, X: Rows, weights: Vector, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN
 ) -> Vector:
     """sqrt(mean (df/dx_j)^2) of each column (d,): over the rows by their weights, and over the decision functions."""
     total = np.zeros(X.shape[1])
@@ -121,7 +121,7 @@ def rms_gradients(
     return np.asarray(np.sqrt(total / (n_functions * weights.sum())))
 
 
-def mean_differences(X: Any, weights: Vector, power: int = 1) -> Vector:
+def mean_differences(X: Rows, weights: Vector, power: int = 1) -> Vector:
     """The mean of |x_j - z_j| ** power over all pairs of rows, for each column: (d,); power 1 or 2.
 
     Notes
@@ -145,7 +145,7 @@ def _mean_differences(V: Any, shares: Vector, power: int) -> Vector:
     return np.asarray(2.0 * np.einsum("ij,ij,ij->j", gaps, F, 1.0 - F))
 
 
-def scale_columns(X: Any, factors: Vector) -> Any:
+def scale_columns(X: Rows, factors: Vector) -> Rows:
     """X diag(factors), of the dtype of X; a sparse X stays so."""
     if not sp.issparse(X):
         return np.multiply(X, factors, dtype=X.dtype, casting="same_kind")
@@ -160,7 +160,7 @@ def _factors(relevance: Vector, share: Vector, power: int) -> Vector:
     return np.asarray(factors * (share.sum() / (share @ factors**power)) ** (1.0 / power))
 
 
-def _n_gradient_rows(model: Differentiable, X: Any) -> int:
+def _n_gradient_rows(model: Differentiable, X: Rows) -> int:
     n_functions = model.decision_gradients(X[:1]).shape[1]
     return int(np.clip(_GRADIENTS // n_functions, *_ROWS))
 

@@ -22,6 +22,8 @@ from widemargin.cli.streams import note, open_output, print_lines, report_stream
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import escaped, file_error, shorten
 
+from .._types import Model
+
 # Options that are no parameters of an estimator, and the machines that do not take them
 _NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
 
@@ -117,7 +119,7 @@ def info(args: Namespace) -> int:
     return 0
 
 
-def _load(args: Namespace) -> Any:
+def _load(args: Namespace) -> Model:
     """The model, of ours or of another program."""
     return load_any(args.model, scale=args.scale, classes=args.classes, n_features=args.n_features)
 
@@ -153,7 +155,7 @@ def _split(training: Training, args: Namespace) -> Training:
     return Training(Dataset(X, y[own], X_test, y[held]), features, None if weights is None else weights[own])
 
 
-def _fit(args: Namespace, training: Training, **others: Any) -> Any:
+def _fit(args: Namespace, training: Training, **others: Any) -> Model:
     """The machine with what comes before it, fitted; the options and `others` are parameters of the machine."""
     from sklearn.pipeline import make_pipeline
 

@@ -22,6 +22,8 @@ from widemargin.datasets.files import file_error, quoted, shorten
 from widemargin.datasets.layouts import Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
 
+from .._types import Given, Model
+
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
 _DRAWN_SHARE = 24  # a third of the memory budget / numbers drawn of a table larger than that, to fit a preparation on
 _BLOCK_ROWS = 2**14
@@ -173,7 +175,7 @@ def features_of_table(args: Namespace, source: TableSource, columns: dict[int, C
     )
 
 
-def make_preparation(args: Namespace, features: Features, X: Any) -> list[Any]:
+def make_preparation(args: Namespace, features: Features, X: Given) -> list[Any]:
     """The steps of a pipeline before its machine: numbers are imputed and scaled, categories become indicators.
 
     Categories that training did not see become zeros; missing ones are a category of their own.
@@ -215,7 +217,7 @@ def _read_arrays(path: str, args: Namespace, dtype: str | None = None) -> Datase
     return load_svmlight(path, zero_based=args.zero_based, dtype=None if name is None else getattr(np, name))
 
 
-def map_of_rows(args: Namespace, training: Training, steps: list[Any]) -> Any:
+def map_of_rows(args: Namespace, training: Training, steps: list[Model]) -> Model:
     """A memory map of all rows of a table, prepared by steps that are fitted on the rows drawn of it."""
     from sklearn.pipeline import make_pipeline
 
@@ -238,7 +240,7 @@ def map_of_rows(args: Namespace, training: Training, steps: list[Any]) -> Any:
 # Samples for known features -------------------------------------------------------------------------------------------
 
 
-def read_to_predict(model: Any, args: Namespace) -> Dataset:
+def read_to_predict(model: Model, args: Namespace) -> Dataset:
     """The samples to predict, with the model's features in its order, and their labels if there are any."""
     features = features_of(model, args.model)
     owner = "the model was trained with"
@@ -250,7 +252,7 @@ def read_to_predict(model: Any, args: Namespace) -> Dataset:
     return data._replace(X=data.X.toarray()) if is_centred else data
 
 
-def features_of(model: Any, path: str) -> Features:
+def features_of(model: Model, path: str) -> Features:
     """The features that a model file describes, or those that its model knows of."""
     if not hasattr(model, "n_features_in_"):
         raise ValueError(f"{path}: its model takes text, not a table: use it in Python, by widemargin.load")

@@ -14,6 +14,8 @@ from widemargin.cli.arguments import DEMO_PICTURE
 from widemargin.cli.streams import open_output
 from widemargin.datasets import PATCH_CLASSES, load_patches, photo_patches
 
+from .._types import Given, Model
+
 _MACHINE: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "tol": 1e-3}
 _TITLE = "C={C:g}, RBF, gamma={gamma:g}, tol={tol:g}; accuracy on 5,000 other patches, of both photographs"
 _STRIDE = 2  # pixels from one painted patch to the next
@@ -51,7 +53,7 @@ def demo(args: Namespace) -> int:
     return 0
 
 
-def _measure(model: Any, X: Any, y: Any, n: int) -> list[str]:
+def _measure(model: Model, X: Given, y: Given, n: int) -> list[str]:
     """The cells of the table for a model fitted on the first n samples."""
     start = time.perf_counter()
     model.fit(X[:n], y[:n])
@@ -61,7 +63,7 @@ def _measure(model: Any, X: Any, y: Any, n: int) -> list[str]:
     return [*seconds, f"{accuracy:.4f}", str(len(model.support_))]
 
 
-def _paint(model: Any, file: BinaryIO) -> None:
+def _paint(model: Model, file: BinaryIO) -> None:
     """Write a PNG: each photograph, beside it the predictions of its patches over it, and a legend."""
     from PIL import Image, ImageColor, ImageDraw
 

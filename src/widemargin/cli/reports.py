@@ -16,12 +16,14 @@ from widemargin.cli.streams import note, print_lines, report_stream
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import file_error, is_number, shorten
 
+from .._types import Given, Model
+
 _SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
 _CHOSEN = ("kernel", "C", "gamma", "epsilon")  # attributes of a search
 
 
 def report(
-    args: Namespace, model: Any, data: Dataset, seconds: float, n_samples: int | None = None, **more: str
+    args: Namespace, model: Model, data: Dataset, seconds: float, n_samples: int | None = None, **more: str
 ) -> None:
     """Print what was trained on what."""
     machine, n_samples = steps_of(model)[-1], n_samples or data.X.shape[0]
@@ -31,11 +33,11 @@ def report(
     print_lines(lines, report_stream(args.model))
 
 
-def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
+def _quality(args: Namespace, model: Model, data: Dataset) -> dict[str, str]:
     """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class model."""
     from sklearn.utils import _safe_indexing
 
-    y: Any = data.y_test
+    y: Given = data.y_test
     if data.X_test is not None and y is not None:
         name = args.test or ("held out" if args.holdout else "test split of the file")
         X, where = data.X_test, f"{data.X_test.shape[0]} samples, {name}"
@@ -51,7 +53,7 @@ def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
     return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
 
 
-def report_score(model: Any, data: Dataset, predicted: Any) -> None:
+def report_score(model: Model, data: Dataset, predicted: Any) -> None:
     """Print the accuracy of predicted labels, or R2 of predicted numbers, if the file has any to compare with."""
     from sklearn.base import is_regressor
     from sklearn.metrics import r2_score
@@ -66,7 +68,7 @@ def report_score(model: Any, data: Dataset, predicted: Any) -> None:
         print(f"R2 {r2_score(y, predicted):.4f}", file=sys.stderr)
 
 
-def describe(model: Any) -> Summary:
+def describe(model: Model) -> Summary:
     """Names and values that describe a model, for its file, for `widemargin info` and for the report of training."""
     from widemargin.kernels.functions import WITHOUT_GAMMA
 
@@ -108,7 +110,7 @@ def describe(model: Any) -> Summary:
     return rows
 
 
-def steps_of(model: Any) -> list[Any]:
+def steps_of(model: Model) -> list[Model]:
     """The steps of a pipeline; another model is its own only one."""
     return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
 
@@ -139,7 +141,7 @@ def errors_naming(path: str) -> Iterator[None]:
 # Labels ---------------------------------------------------------------------------------------------------------------
 
 
-def as_numbers(path: str, y: Any) -> Any:
+def as_numbers(path: str, y: Given) -> Any:
     """Labels for a regression. Raises a ValueError that names the file and the first that is no number."""
     try:
         return y if y.dtype.kind in "iuf" else y.astype(np.float64)
@@ -148,7 +150,7 @@ def as_numbers(path: str, y: Any) -> Any:
         raise file_error(path, f"its labels must be numbers for --task regression, got {wrong!r}") from None
 
 
-def check_classes(path: str, y: Any) -> None:
+def check_classes(path: str, y: Given) -> None:
     """Raise a ValueError if labels are numbers with decimals, which are no classes."""
     decimals = y[y != np.rint(y)] if y.dtype.kind == "f" and np.isfinite(y).all() else y[:0]
     if len(decimals):
@@ -156,7 +158,7 @@ def check_classes(path: str, y: Any) -> None:
         raise file_error(path, f"its labels are numbers, not classes ({first!r}): did you mean --task regression?")
 
 
-def note_rare_classes(y: Any, source: Any) -> None:
+def note_rare_classes(y: Given, source: Any) -> None:
     """Say on stderr which class has a single row, in which line of a table, and if many classes may be quantities."""
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
     rare, are_numbers = np.flatnonzero(counts == 1), y.dtype.kind in "iuf"
@@ -171,7 +173,7 @@ def note_rare_classes(y: Any, source: Any) -> None:
         note(f"{len(classes)} classes, all whole numbers: if these are quantities, add --task regression")
 
 
-def check_test_labels(path: str, y_test: Any, y: Any) -> None:
+def check_test_labels(path: str, y_test: Any, y: Given) -> None:
     """Raise a ValueError if no test label is a class of the training data; note on stderr if only some are none."""
     found, classes = alike(np.unique(y_test), np.unique(y))
     unknown = found[~np.isin(found, classes)]
@@ -183,20 +185,20 @@ def check_test_labels(path: str, y_test: Any, y: Any) -> None:
         note(f"{path}: labels that the training data do not have count as errors: {names}")
 
 
-def present_labels(y: Any) -> Any:
+def present_labels(y: Given) -> Any:
     """Which labels (n,) are not missing: neither NaN nor an empty text."""
     if y.dtype.kind == "f":
         return ~np.isnan(y)
     return y != "" if y.dtype.kind == "U" else np.ones(len(y), dtype=bool)
 
 
-def accuracy(y: Any, predicted: Any) -> float:
+def accuracy(y: Given, predicted: Any) -> float:
     """The share of equal labels; 1, "1" and "1.0" count as equal."""
     y, predicted = alike(y, predicted)
     return float(np.mean(y == predicted))
 
 
-def agreement(y: Any, predicted: Any, classes: Any) -> str:
+def agreement(y: Given, predicted: Any, classes: Given) -> str:
     """The accuracy in words, with the number of rows whose label is no class of the model."""
     y, predicted, classes = alike(y, predicted, classes)
     unknown = np.unique(y[~np.isin(y, classes)])

@@ -6,14 +6,13 @@ from copy import copy
 from dataclasses import replace
 from math import inf
 from time import perf_counter
-from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from .._memory import memory_plan
 from .._threads import blas_limit
-from .._types import RandomState
+from .._types import Model, RandomState, Rows
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
 from ..interchange.fitted import adopt
@@ -21,7 +20,7 @@ from .search import Compression, CompressionParameters
 
 
 def compress(
-    model: Any,
+    model: Model,
     X: ArrayLike | None = None,
     *,
     prediction_cost: float | str = "auto",
@@ -36,7 +35,7 @@ def compress(
     linear_term: bool = True,
     n_trees: int = 1,
     verbose: int = 0,
-) -> Any:
+) -> Model:
     r"""Make a fitted kernel machine predict at the cost of a few inner products.
 
     When to use: a kernel machine is accurate enough, and too slow or too large where it has to predict.
@@ -165,7 +164,7 @@ def compress(
     return _compress(model, X, parameters)
 
 
-def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_values: bool = False) -> Any:
+def _compress(model: Model, X: Rows, parameters: CompressionParameters, *, keeps_values: bool = False) -> Model:
     """`compress`; with `keeps_values` the result must have the model's decision functions, not only its labels."""
     model = adopt(unwrap(model))
     if hasattr(model, "steps"):
@@ -180,7 +179,7 @@ def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_va
         return Compression(model, X, parameters, keeps_values).run()
 
 
-def _compress_calibrated(model: Any, X: Any, parameters: CompressionParameters) -> Any:
+def _compress_calibrated(model: Model, X: Rows, parameters: CompressionParameters) -> Model:
     """The calibrated classifier with each member's machine compressed; calibration curves stay as they are."""
     members = [copy(member) for member in model.calibrated_classifiers_]
     cost, limit = parameters.prediction_cost, parameters.max_time

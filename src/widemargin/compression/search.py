@@ -23,7 +23,7 @@ from .._memory import SHARES, MemoryPlan, memory_plan
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
 from .._threads import BLOCK_ROWS, WORK_PER_CHECK, row_blocks, run_interruptibly
-from .._types import Array, Labels, Matrix, RandomState, RowIndices, Rows, Vector
+from .._types import Array, Labels, Matrix, Model, RandomState, RowIndices, Rows, Vector
 from ..algorithms.dc_pred_leaves import ForestSettings, train_forest
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -134,8 +134,8 @@ class _Split(NamedTuple):
 class Compression:
     """One call of `compress`. `run` sets the attributes from `source` on, step by step."""
 
-    model: Any
-    X: Any
+    model: Model
+    X: Rows
     parameters: CompressionParameters
     keeps_values: bool = False  # whether the result must have decision values like the model's
     notes: list[str] = field(default_factory=list)  # of the report
@@ -454,7 +454,7 @@ class Compression:
         if sp.issparse(probe) or argument == "inner_product":
             from sklearn.decomposition import TruncatedSVD
 
-            model: Any = TruncatedSVD(most, random_state=self.seed)
+            model: Model = TruncatedSVD(most, random_state=self.seed)
         else:
             from sklearn.decomposition import PCA
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import Labels, Matrix, Vector
+from .._types import Labels, Matrix, Model, Rows, Vector
 from ..estimators._dual_attributes import pair_coefficients
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
@@ -52,7 +52,7 @@ class Source:
     """
 
     decision_values: Callable[..., Matrix]
-    points: Any
+    points: Rows
     coef: Matrix
     kernel: ArgumentKernel
     parameters: dict[str, Any]
@@ -74,7 +74,7 @@ class Source:
         return np.asarray(np.square(self.coef).sum(axis=0))
 
 
-def read_model(model: Any) -> Source:
+def read_model(model: Model) -> Source:
     """Read a fitted estimator as a kernel expansion.
 
     Raises
@@ -98,7 +98,7 @@ def read_model(model: Any) -> Source:
     return source
 
 
-def _read_expansion(model: Any, machine: Any = None) -> Source:
+def _read_expansion(model: Model, machine: Model = None) -> Source:
     """Of a machine of ours, or of the one that is equal to the model."""
     machine = model if machine is None else machine
     coef, is_one_vs_one = machine._model.coef, False
@@ -111,11 +111,11 @@ def _read_expansion(model: Any, machine: Any = None) -> Source:
     return _make_source(model, values, points, coef, parameters, is_one_vs_one=is_one_vs_one)
 
 
-def _read_libsvm(model: Any) -> Source:
+def _read_libsvm(model: Model) -> Source:
     return _read_expansion(model, machine_of_libsvm(model))
 
 
-def _read_kernel_ridge(model: Any) -> Source:
+def _read_kernel_ridge(model: Model) -> Source:
     points = rows_of(model.X_fit_)
     gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
     parameters = kernel_parameters(vars(model), gamma)
@@ -127,9 +127,9 @@ def _read_kernel_ridge(model: Any) -> Source:
 
 
 def _make_source(
-    model: Any,
+    model: Model,
     decision_values: Callable[..., Matrix],
-    points: Any,
+    points: Rows,
     coef: Matrix,
     parameters: dict[str, Any],
     *,
@@ -151,7 +151,7 @@ def _make_source(
     )
 
 
-def _points_used(machine: Any, n_points: int) -> tuple[float, int]:
+def _points_used(machine: Model, n_points: int) -> tuple[float, int]:
     """Points and centres that a prediction needs, and the number of clusters: see `Source`.
 
     Rows are assumed to fall into clusters in proportion to the clusters' numbers of points.
@@ -174,14 +174,14 @@ class _ByteCount:
         return memoryview(data).nbytes
 
 
-def _pickled_bytes(model: Any) -> int:
+def _pickled_bytes(model: Model) -> int:
     """Bytes of a pickled model, without holding them."""
     count = _ByteCount()
     pickle.dump(model, count)
     return count.n
 
 
-def point_classes(model: Any, coef: Vector) -> Labels | None:
+def point_classes(model: Model, coef: Vector) -> Labels | None:
     """The class in training of each point: of two classes by the sign of its coefficient, of more by the order."""
     counts = getattr(model, "n_support_", None)  # of classes; of a BSGDClassifier of machines
     if counts is None or not is_classifier(model) or isinstance(model, BSGDClassifier):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import ThreadTeam
-from .._types import Array, Matrix, RowIndices
+from .._types import Array, DType, Matrix, RowIndices, Rows
 from .abstract_matrix import RowAccess
 from .dense import read_only
 from .origin import FAR, origin_distance
@@ -64,9 +64,9 @@ class CSRArray:
         return CSRArray.of, (self.to_scipy(),)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Dtype of the values."""
-        dtype: np.dtype[Any] = self.array.dtype
+        dtype: DType = self.array.dtype
         return dtype
 
     @property
@@ -122,7 +122,7 @@ class SparseMatrix(RowAccess):
         return SparseMatrix(self._X[chosen], self._team)
 
 
-def canonical(X: Any) -> sp.csr_array:
+def canonical(X: Rows) -> sp.csr_array:
     """X as CSR without repeated entries; a sparse X, checked before, is shared where that is possible."""
     if not sp.issparse(X):
         return sp.csr_array(_nonzeros(X.T).T) if X.flags.f_contiguous else _nonzeros(np.ascontiguousarray(X))
@@ -133,7 +133,7 @@ def canonical(X: Any) -> sp.csr_array:
     return rows
 
 
-def summed(X: Any) -> Any:
+def summed(X: Rows) -> Rows:
     """A CSR array with ascending columns in each row and none of them repeated: X itself if it is one, else a copy."""
     return X if sp.csr_array(X).has_canonical_format else type(X)(canonical(X))
 
@@ -162,7 +162,7 @@ def _nonzeros(X: Array) -> sp.csr_array:
     return sp.csr_array((data, indices, narrow), X.shape)
 
 
-def make_csr(X: Any) -> csr.CSRMatrix:
+def make_csr(X: Rows) -> csr.CSRMatrix:
     """The checked view of a SciPy CSR array that compiled loops take: O(n + nnz).
 
     Parameters
@@ -182,12 +182,12 @@ def make_csr(X: Any) -> csr.CSRMatrix:
     return csr.CSRMatrix(np.ascontiguousarray(X.data), indices, indptr, X.shape[1])
 
 
-def row_arrays(X: Any) -> Any:
+def row_arrays(X: Rows) -> Any:
     """The rows of a C-contiguous or CSR array for compiled code, without a copy of its values."""
     return make_csr(X) if hasattr(X, "indptr") else X
 
 
-def check_sparse(X: Any) -> Any:
+def check_sparse(X: Rows) -> Rows:
     """Raise a ValueError if the indices of a SciPy sparse array are not within its shape, or not in its arrays.
 
     Parameters
@@ -213,7 +213,7 @@ def check_sparse(X: Any) -> Any:
     return X
 
 
-def _check_compressed(X: Any) -> Any:
+def _check_compressed(X: Rows) -> Rows:
     (n_lines, n_others), data = X.shape, np.asarray(X.data)
     if X.format == "csc":
         n_lines, n_others = n_others, n_lines
@@ -230,7 +230,7 @@ def _check_compressed(X: Any) -> Any:
     return type(X)((X.data, indices, indptr.astype(np.int32)), X.shape)  # SciPy has both of one width
 
 
-def _check_coordinates(X: Any) -> None:
+def _check_coordinates(X: Rows) -> None:
     for axis, (index, size) in enumerate(zip(X.coords, X.shape, strict=True)):
         numbers = _integers(index, f"the indices of the COO array along axis {axis}")
         if numbers.shape != np.shape(X.data):
@@ -245,7 +245,7 @@ def _check_coordinates(X: Any) -> None:
             )
 
 
-def _check_lists(X: Any) -> None:
+def _check_lists(X: Rows) -> None:
     n_rows = X.shape[0]
     if X.rows.shape != (n_rows,) or X.data.shape != (n_rows,):
         raise ValueError(f"the LIL array of {n_rows} rows has lists of {len(X.rows)} and {len(X.data)} rows")
@@ -257,7 +257,7 @@ def _check_lists(X: Any) -> None:
             raise ValueError(f"row {i} of the LIL array has the column index {wrong}, must be in [0, {X.shape[1]})")
 
 
-def _index_arrays(X: Any) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _index_arrays(X: Rows) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """`indices` and `indptr` as compiled loops take them, contiguous; shared with X where they are of these dtypes."""
     indices = _integers(X.indices, f"the {X.format.upper()} array's indices")
     indptr = _integers(X.indptr, f"the {X.format.upper()} array's indptr")

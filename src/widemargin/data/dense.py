@@ -6,13 +6,12 @@ Blocks depend on the data alone and their sums are added in order, so that resul
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from .._native import dense
 from .._threads import ThreadTeam
-from .._types import Array, Matrix, RowIndices
+from .._types import Array, Matrix, RowIndices, Rows
 from .abstract_matrix import LocalMatrix, RowAccess
 from .origin import origin_distance
 
@@ -102,7 +101,7 @@ def has_contiguous_rows(X: Array) -> bool:
     return bool(X.flags.c_contiguous or (X.strides[1] == X.itemsize and is_apart))
 
 
-def read_only(X: Any) -> Any:
+def read_only(X: Rows) -> Rows:
     """A view that cannot be written to."""
     view = X.view()
     view.flags.writeable = False

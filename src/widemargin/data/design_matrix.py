@@ -6,20 +6,18 @@ samples, and a `RowAccess` if compiled code can visit them one by one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from .._threads import ThreadTeam
-from .._types import Array, Matrix, RowIndices
+from .._types import Array, Matrix, RowIndices, Rows
 from .abstract_matrix import DesignMatrix, LocalMatrix
 from .csr import CSRArray, SparseMatrix
 from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows
 from .memory_map import MappedMatrix, mapped_pages
 
 
-def make_design_matrix(X: Any, team: ThreadTeam, max_bytes: int = 2**30) -> LocalMatrix:
+def make_design_matrix(X: Rows, team: ThreadTeam, max_bytes: int = 2**30) -> LocalMatrix:
     """Wrap validated data of shape (n, d) in this process, without a copy.
 
     Parameters

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import mmap
-from typing import Any
 
 import numpy as np
 
 from .._native import dense
 from .._threads import MAX_BLOCKS, ThreadTeam, count_blocks, row_blocks, value_blocks
-from .._types import Array, Matrix, RowIndices
+from .._types import Array, Matrix, RowIndices, Rows
 from .dense import DenseMatrix
 
 _BLOCK_BYTES = 2**21  # of the pages that a thread holds at one time
@@ -89,7 +88,7 @@ class MappedMatrix(DenseMatrix):
         return taken
 
 
-def mapped_pages(X: Any, max_bytes: int) -> MappedPages | None:
+def mapped_pages(X: Rows, max_bytes: int) -> MappedPages | None:
     """The pages of X if it is a read-only memory map in C order that is larger than the budget; else None.
 
     A map that could be written to, private or shared, is none, whether X is writeable or not: released pages of a
@@ -114,7 +113,7 @@ def has_finite_rows(X: Array, pages: MappedPages) -> bool:
     return True
 
 
-def take_rows(X: Any, rows: RowIndices, max_bytes: int) -> Any:
+def take_rows(X: Rows, rows: RowIndices, max_bytes: int) -> Rows:
     """X[rows], for ascending row numbers; the pages of a memory map larger than the budget are released on the way."""
     if (pages := mapped_pages(X, max_bytes)) is None:
         return X[rows]

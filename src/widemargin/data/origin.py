@@ -5,19 +5,17 @@ Rounding errors of <x, z> are as large as |x| |z|, of a distance to rows' mean o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from .._threads import BLOCK_VALUES
-from .._types import Array
+from .._types import Array, DType, Rows
 from .rows import occupied_columns
 
 FAR = 3.0  # `origin_distance` from which rows are centred where they may be: nine tenths of their squares is the mean's
 
 
-def origin_distance(X: Any) -> float:
+def origin_distance(X: Rows) -> float:
     """Norm of the mean row of X (n, d) / root mean square distance from it, on 64 to 127 rows spread over X.
 
     Examples
@@ -35,7 +33,7 @@ def origin_distance(X: Any) -> float:
         return float(np.sqrt(np.float64(norm) / square)) if norm else 0.0
 
 
-def _squares(X: Any) -> tuple[float, float]:
+def _squares(X: Rows) -> tuple[float, float]:
     """Squared norm of the mean row of X (n, d), and mean square distance from it."""
     rows = X.astype(np.float64)
     mean = np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0]
@@ -46,7 +44,7 @@ def _squares(X: Any) -> tuple[float, float]:
     return norm, float(np.einsum("ij,ij->", rows, rows)) / len(rows)  # BLAS would wake threads
 
 
-def dense_if_far(X: Any) -> Any:
+def dense_if_far(X: Rows) -> Rows:
     """CSR rows (n, d) as a dense array where they are far from the origin and at least half of their entries stored.
 
     For code that centres dense rows, or takes the differences of their entries. The copy has no more bytes than X.
@@ -55,7 +53,7 @@ def dense_if_far(X: Any) -> Any:
     return X.toarray() if is_dense and origin_distance(X) > FAR else X
 
 
-def shifted(X: Array, row: Array, dtype: np.dtype[Any]) -> Array:
+def shifted(X: Array, row: Array, dtype: DType) -> Array:
     """X (n, d) minus `row` (d,) in C order: rounded to `dtype` only then."""
     out = np.empty(X.shape, dtype)
     return np.subtract(X, row, out=out, dtype=np.promote_types(X.dtype, dtype), casting="same_kind")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._threads import row_blocks
-from .._types import Array, Labels, RowIndices, Vector
+from .._types import Array, Labels, RowIndices, Rows, Vector
 
 SAMPLED_ROWS = 512  # among which equal rows, near rows or zeros are looked for, of all
 
@@ -91,7 +91,7 @@ def _row_keys(X: Array, labels: Labels) -> Iterator[tuple[bytes, int]]:
     return zip(keys, labels.tolist(), strict=True)
 
 
-def occupied_columns(X: Any) -> tuple[Any, RowIndices | None]:
+def occupied_columns(X: Rows) -> tuple[Rows, RowIndices | None]:
     """X (n, d) restricted to its m columns that hold values, (n, m), and the numbers of these, ascending.
 
     X itself and None, unless it is CSR with fewer entries than columns: else X is longer than a vector of d.
@@ -103,7 +103,7 @@ def occupied_columns(X: Any) -> tuple[Any, RowIndices | None]:
     return type(X)((X.data, indices.astype(X.indices.dtype), X.indptr), (X.shape[0], len(columns))), columns
 
 
-def restore_columns(X: Any, columns: RowIndices | None, d: int) -> Any:
+def restore_columns(X: Rows, columns: RowIndices | None, d: int) -> Rows:
     """X (n, m) of the columns that `occupied_columns` returned, CSR or dense, with all d columns again."""
     if columns is None:
         return X

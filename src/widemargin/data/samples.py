@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .._native import csr, dense, linear
 from .._threads import value_blocks
-from .._types import Array, RowIndices, Vector
+from .._types import Array, DType, RowIndices, Rows, Vector
 from .csr import CSRArray, canonical, prefers_csr
 from .origin import FAR, origin_distance, shifted, subtract_row
 from .rows import spread_rows
@@ -26,7 +26,7 @@ _MIN_STORED = 0.5  # of the CSR rows have an entry in a column to be shifted
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
-def row_products(X: Any, Z: Array) -> Array:
+def row_products(X: Rows, Z: Array) -> Array:
     """X Zᵀ (n, m) of the rows of X (n, d), dense or CSR, and Z (m, d): those of a row do not depend on the others."""
     if sp.issparse(X):
         return np.ascontiguousarray(X @ Z.T)
@@ -56,8 +56,8 @@ class Samples(Protocol):
         What was subtracted from the rows.
     """
 
-    dtype: np.dtype[Any]
-    precision: np.dtype[Any]
+    dtype: DType
+    precision: DType
     is_sparse: bool
     nbytes: int
     row_bytes: int
@@ -82,13 +82,13 @@ class Samples(Protocol):
     def compiled(self) -> Any:
         """The rows as compiled loops take them: a dense array, or a CSRMatrix."""
 
-    def stored(self) -> Any:
+    def stored(self) -> Rows:
         """The rows as an array or SciPy CSR array: dense (centred for distances), CSR, or rows of the Gram matrix."""
 
-    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Rows) -> tuple[Samples, Samples]:
         """This batch and the rows of X, both of this kind, so that `inner` takes them."""
 
-    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
+    def astype(self, precision: DType, dtype: DType) -> Samples:
         """The same samples, with inner products in `precision` and tiles of `dtype`."""
 
 
@@ -101,7 +101,7 @@ class DenseSamples:
         *,
         shift: Array | None = None,
         squares: Vector | None = None,
-        dtype: np.dtype[Any] | None = None,
+        dtype: DType | None = None,
         source: tuple[Array, Selection] | None = None,
         is_copy: bool = False,
     ) -> None:
@@ -146,14 +146,14 @@ class DenseSamples:
 
     stored = compiled = toarray
 
-    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Rows) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as a dense batch with the same shift."""
         rows = X.toarray() if sp.issparse(X) else X
         if self.shift is None:
             return self, DenseSamples(np.ascontiguousarray(rows, self.precision), dtype=self.dtype)
         return self, DenseSamples(shifted(rows, self.shift, self.precision), dtype=self.dtype)
 
-    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
+    def astype(self, precision: DType, dtype: DType) -> DenseSamples:
         """A converted copy, centred in the new precision."""
         if self.shift is None or self.source is None:
             return DenseSamples(self.X.astype(precision), shift=self.shift, dtype=dtype, is_copy=True)
@@ -168,7 +168,7 @@ class LazilyCentredSamples(DenseSamples):
     No copy is held. Code that takes a batch often should hold the batch.
     """
 
-    def __init__(self, X: Array, shift: Vector, precision: np.dtype[Any], dtype: np.dtype[Any]) -> None:
+    def __init__(self, X: Array, shift: Vector, precision: DType, dtype: DType) -> None:
         super().__init__(X, shift=shift.astype(np.promote_types(X.dtype, precision)), dtype=dtype)
         self.precision = precision
         self.row_bytes = int(X.shape[1] * precision.itemsize)
@@ -202,7 +202,7 @@ class LazilyCentredSamples(DenseSamples):
 
     stored = compiled = toarray
 
-    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
+    def astype(self, precision: DType, dtype: DType) -> DenseSamples:
         """The same rows, converted and centred in the new precision, batch by batch: still without a copy."""
         return LazilyCentredSamples(self.X, np.asarray(self.shift, np.float64), precision, dtype)
 
@@ -216,7 +216,7 @@ class SparseSamples:
         *,
         shift: Array | None = None,
         squares: Vector | None = None,
-        dtype: np.dtype[Any] | None = None,
+        dtype: DType | None = None,
         source: tuple[Any, Selection] | None = None,
         is_copy: bool = False,
     ) -> None:
@@ -274,12 +274,12 @@ class SparseSamples:
         """A SciPy CSR array."""
         return self.X.to_scipy()
 
-    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Rows) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as CSR with the same shift."""
         rows = canonical(X) if self.shift is None else subtract_row(canonical(X), self.shift)
         return self, SparseSamples(CSRArray.of(rows.astype(self.precision, copy=False)), dtype=self.dtype)
 
-    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
+    def astype(self, precision: DType, dtype: DType) -> SparseSamples:
         """A converted copy, shifted in the new precision."""
         if self.shift is None or self.source is None:
             return SparseSamples(CSRArray.of(self.stored().astype(precision)), dtype=dtype, is_copy=True)
@@ -297,7 +297,7 @@ class GramSamples:
     row_bytes = 8
     row_cost = 0
 
-    def __init__(self, gram: Array, index: RowIndices, *, dtype: np.dtype[Any] | None = None) -> None:
+    def __init__(self, gram: Array, index: RowIndices, *, dtype: DType | None = None) -> None:
         self.gram = gram
         self.index = index
         self.dtype = self.precision = dtype or gram.dtype
@@ -324,16 +324,16 @@ class GramSamples:
 
     stored = compiled = toarray
 
-    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Rows) -> tuple[Samples, Samples]:
         """These indices and those of new rows, both into Xᵀ, where X = K(new rows, training rows)."""
         return GramSamples(X.T, self.index), GramSamples(X.T, np.arange(X.shape[0]))
 
-    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> GramSamples:
+    def astype(self, precision: DType, dtype: DType) -> GramSamples:
         """The same entries, in tiles of another dtype."""
         return GramSamples(self.gram, self.index, dtype=dtype)
 
 
-def make_samples(X: Any, form: str = "rows", go_on: Callable[[], bool] = lambda: True) -> Samples:
+def make_samples(X: Rows, form: str = "rows", go_on: Callable[[], bool] = lambda: True) -> Samples:
     """Wrap validated data of shape (n, d) in the form that a kernel takes, its `sample_form`.
 
     Parameters
@@ -357,14 +357,14 @@ def make_samples(X: Any, form: str = "rows", go_on: Callable[[], bool] = lambda:
     return _centred(X, go_on)
 
 
-def view_samples(X: Any, form: str = "rows") -> Samples:
+def view_samples(X: Rows, form: str = "rows") -> Samples:
     """`make_samples` without a centred copy: of dense rows for "distances", each batch is centred when it is taken."""
     if form != "distances" or sp.issparse(X) or not len(X) or prefers_csr(X):
         return make_samples(X, form)
     return LazilyCentredSamples(np.ascontiguousarray(X), X.mean(axis=0, dtype=np.float64), X.dtype, X.dtype)
 
 
-def converted(samples: Samples, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
+def converted(samples: Samples, precision: DType, dtype: DType) -> Samples:
     """The samples with inner products in `precision` and tiles of `dtype`: a copy only where these differ."""
     return samples if (samples.precision, samples.dtype) == (precision, dtype) else samples.astype(precision, dtype)
 
@@ -461,14 +461,14 @@ class SampleSubset:
         """The gathered rows."""
         return self.base.take(self.index).compiled()
 
-    def stored(self) -> Any:
+    def stored(self) -> Rows:
         """The gathered rows, as stored."""
         return self.base.take(self.index).stored()
 
-    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Rows) -> tuple[Samples, Samples]:
         """The gathered rows and those of X, both of the base's kind."""
         return self.base.take(self.index).pair_with(X)
 
-    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
+    def astype(self, precision: DType, dtype: DType) -> Samples:
         """A converted copy."""
         return self.base.take(self.index).astype(precision, dtype)

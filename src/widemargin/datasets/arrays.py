@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from widemargin._config import resolve_memory_budget
 from widemargin.datasets.files import Dataset, PathLike, check_archive, file_error, is_number, labels_of, opened, quoted
 
+from .._types import AnyArray
+
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
 _HOME = "WIDEMARGIN_DATA"
@@ -130,7 +132,7 @@ class _Lines:
                 self._codes.append(self._words.setdefault(label, len(self._words)))
                 yield b"0 " + pairs + b"\n"
 
-    def labels(self, path: PathLike) -> NDArray[Any]:
+    def labels(self, path: PathLike) -> AnyArray:
         """y (n_samples,); a ValueError if only some of the labels are numbers."""
         codes, words = np.frombuffer(self._codes, dtype=np.int64), list(map(_text, self._words))
         are_numbers = np.array(list(map(is_number, words)))
@@ -264,7 +266,7 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
     return Dataset(X, labels[0], X_test, labels[1])
 
 
-def _samples(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> Any:
+def _samples(path: PathLike, arrays: dict[str, AnyArray], ending: str) -> Any:
     """The samples under keys with this ending; None if there are none."""
     key = f"X{ending}" if f"X{ending}" in arrays else f"data{ending}"
     if key not in arrays:

@@ -16,6 +16,8 @@ from widemargin._config import resolve_memory_budget
 from widemargin.datasets.files import is_exact, is_number, labels_of, merged_labels, plain_numbers, quoted
 from widemargin.datasets.layouts import BEYOND, BOOLEANS, ISO_DATE, Cell, Layout, Row, refusal, remedy
 
+from .._types import AnyArray
+
 _BLOCK_CELLS = 100_000
 
 
@@ -91,7 +93,7 @@ def collect(batches: Iterable[Batch], layout: Layout, folder: str | None) -> dic
     Features that exceed the configured ``memory_budget`` are memory maps in the folder; without one, a ValueError says
     how many rows fit.
     """
-    budget, n_rows, buffers = resolve_memory_budget(), 0, list[NDArray[Any]]()
+    budget, n_rows, buffers = resolve_memory_budget(), 0, list[AnyArray]()
     for batch in batches:
         start, n_rows = n_rows, n_rows + len(batch[0])
         buffers = buffers or [np.empty(0, dtype=part.dtype) for part in batch]
@@ -115,7 +117,7 @@ def collect(batches: Iterable[Batch], layout: Layout, folder: str | None) -> dic
     return {k: _grown(buffer, n_rows, None) for k, buffer in zip(layout.used, buffers, strict=True)}
 
 
-def _grown(buffer: NDArray[Any], n_rows: int, path: str | None) -> NDArray[Any]:
+def _grown(buffer: AnyArray, n_rows: int, path: str | None) -> AnyArray:
     """The buffer with this length, in place or in a file: parts that are joined at the end take twice the memory."""
     if path is not None:
         is_file = isinstance(buffer, np.memmap)

@@ -18,6 +18,8 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import AnyArray
+
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -50,9 +52,9 @@ class Dataset(NamedTuple):
     """
 
     X: Any
-    y: NDArray[Any] | None
+    y: AnyArray | None
     X_test: Any = None
-    y_test: NDArray[Any] | None = None
+    y_test: AnyArray | None = None
 
 
 def file_error(path: PathLike, reason: str, line: int | None = None) -> ValueError:
@@ -108,7 +110,7 @@ def is_exact(text: str) -> bool:
     return len(text) < 16 or not (whole := _WHOLE.fullmatch(text)) or int(whole[1]) == int(float(text))
 
 
-def labels_of(texts: Iterable[str]) -> NDArray[Any]:
+def labels_of(texts: Iterable[str]) -> AnyArray:
     """Distinct labels (n_labels,) as numbers where no digits and no leading zeros are lost; else as they are.
 
     int64 where all are whole numbers of 64 bits, float64 where all are finite numbers, otherwise strings. So are
@@ -129,7 +131,7 @@ def labels_of(texts: Iterable[str]) -> NDArray[Any]:
     return numbers.astype(np.int64) if is_whole else numbers
 
 
-def merged_labels(words: list[str], values: NDArray[Any]) -> list[str]:
+def merged_labels(words: list[str], values: AnyArray) -> list[str]:
     """A note if `labels_of` made one label of several distinct words, such as 1 and 1.0."""
     first: dict[Any, str] = {}
     pairs = [(first.setdefault(value, word), word) for word, value in zip(words, values.tolist(), strict=True)]

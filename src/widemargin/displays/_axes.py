@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
+from .._types import AnyArray, Model
 
 
 def axes_of(display: Any, ax: Any) -> tuple[Any, Any]:
@@ -25,12 +25,12 @@ def axes_of(display: Any, ax: Any) -> tuple[Any, Any]:
     return ax, ax.figure
 
 
-def last_step(estimator: Any) -> Any:
+def last_step(estimator: Model) -> Model:
     """The last step of a Pipeline, or the estimator itself."""
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
-def check_lengths(**columns: NDArray[Any] | None) -> None:
+def check_lengths(**columns: AnyArray | None) -> None:
     """Raise a ValueError unless all columns are one-dimensional, of one length, and not empty."""
     shapes = {name: column.shape for name, column in columns.items() if column is not None}
     first = next(iter(shapes.values()))

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Vector
+from .._types import Model, Vector
 from ._axes import axes_of, check_lengths, last_step
 
 
@@ -76,7 +76,7 @@ class ConvergenceDisplay:
         check_lengths(time=self.time, objective=self.objective, lower_bound=self.lower_bound, problem=self.problem)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
+    def from_estimator(cls, estimator: Model, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the history of a fitted estimator.
 
         Parameters
@@ -96,7 +96,7 @@ class ConvergenceDisplay:
             If `estimator` has no `history_`: it is not fitted, or not of this library. Or if a column is missing.
         """
         last = last_step(getattr(estimator, "best_estimator_", estimator))
-        machine = getattr(last, "best_estimator_", last)
+        machine: Model = getattr(last, "best_estimator_", last)
         if not hasattr(machine, "history_"):
             raise ValueError(f"estimator must be a fitted widemargin estimator, with a history_, got {machine!r}")
         return cls.from_history(machine.history_, ax=ax, name=name or type(machine).__name__, **kwargs)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Vector
+from .._types import Model, Vector
 from ._axes import axes_of, last_step
 
 
@@ -67,7 +67,7 @@ class GridScoresDisplay:
             raise ValueError(f"partial_scores must have shape {shape}, got {self.partial_scores.shape}")
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **mesh_kwargs: Any) -> Self:
+    def from_estimator(cls, estimator: Model, *, ax: Any = None, **mesh_kwargs: Any) -> Self:
         """Draw the scores of a fitted `DCSVMClassifierCV` or `DCSVMRegressorCV`.
 
         Parameters

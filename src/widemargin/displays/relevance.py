@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Vector
+from .._types import Model, Vector
 from ._axes import axes_of, check_lengths, last_step
 
 
@@ -52,7 +52,7 @@ class RelevanceDisplay:
         check_lengths(relevance=self.relevance, names=self.names)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, n_columns: int = 20, **bar_kwargs: Any) -> Self:
+    def from_estimator(cls, estimator: Model, *, ax: Any = None, n_columns: int = 20, **bar_kwargs: Any) -> Self:
         """Draw the relevance that an estimator has learned.
 
         Parameters
@@ -93,7 +93,7 @@ class RelevanceDisplay:
         return self
 
 
-def _relevance_and_names(estimator: Any) -> tuple[Vector, Any]:
+def _relevance_and_names(estimator: Model) -> tuple[Vector, Any]:
     """The relevance of the first of an estimator's steps that has one, and the names of its columns."""
     steps = _steps(estimator)
     places = [k for k, step in enumerate(steps) if getattr(step, "relevance_", None) is not None]
@@ -108,7 +108,7 @@ def _relevance_and_names(estimator: Any) -> tuple[Vector, Any]:
     return scaler.relevance_, names
 
 
-def _steps(estimator: Any) -> list[Any]:
+def _steps(estimator: Model) -> list[Model]:
     """The steps that rows go through, in a Pipeline or a search, nested ones included."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     inner = getattr(estimator, "steps", None)
@@ -117,7 +117,7 @@ def _steps(estimator: Any) -> list[Any]:
     return [last for _, step in inner for last in _steps(step)]
 
 
-def _no_relevance(estimator: Any) -> str:
+def _no_relevance(estimator: Model) -> str:
     reason = f"estimator must be a fitted RelevanceScaler, or a Pipeline or search that has one, got {estimator!r}"
     if getattr(last_step(estimator), "relevance_", ()) is None:
         reason = "estimator has no relevance to draw: the search has kept the columns as they are (relevance_ is None)"

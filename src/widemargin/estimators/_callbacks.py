@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
+from .._types import Given, Model
+
 
 class CallbackSupportMixin:
     """scikit-learn's mixin of this name, imported (with rich, which it needs) only by those who set callbacks."""
@@ -41,7 +43,7 @@ class FitTask(AbstractContextManager["FitTask"]):
     is raised as RuntimeError: it would end a loop of the caller's without a word.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
+    def __init__(self, estimator: Model, X: Given, y: Given) -> None:
         self.task = {"estimator": estimator, "X": X, "y": y}
         self.attributes: Callable[[], dict[str, Any] | None] | None = None
         self._round = -1.0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .._threads import BLOCK_ROWS
+from .._types import Model
 from ..algorithms.dc_pred_leaves import LEAVES_AT_ONCE, ForestSettings
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule, is_auto
@@ -22,7 +21,7 @@ _ROUTING_SHARE = 1 / 3  # cost of routing / prediction cost, at most
 _LINEAR_SHARE = 1 / 4  # cost of the linear terms / prediction cost, at most: above, there is none
 
 
-def check_cost(model: Any) -> None:
+def check_cost(model: Model) -> None:
     """Raise a ValueError that names the first invalid parameter of prediction cost and its value."""
     if not is_auto(model.prediction_cost):
         check_number("prediction_cost", model.prediction_cost, least=4)
@@ -34,7 +33,7 @@ def check_cost(model: Any) -> None:
     check_integer("n_trees", model.n_trees, 1)
 
 
-def allocate_automatic_cost(model: Any, n: int, d: int, n_outputs: int) -> ForestSettings:
+def allocate_automatic_cost(model: Model, n: int, d: int, n_outputs: int) -> ForestSettings:
     """As `allocate_cost`; "auto" is what a cost of 40 buys for one output: q outputs share these leaves and landmarks.
 
     A prediction then costs at most 40 q. More than ten outputs have no linear terms, of d numbers each in every leaf.
@@ -45,7 +44,7 @@ def allocate_automatic_cost(model: Any, n: int, d: int, n_outputs: int) -> Fores
     return settings._replace(linear=settings.linear and n_outputs <= DEFAULT_COST * _LINEAR_SHARE)
 
 
-def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = DEFAULT_COST) -> ForestSettings:
+def allocate_cost(model: Model, n: int, d: int, n_outputs: int, *, default: float = DEFAULT_COST) -> ForestSettings:
     """Leaves, landmarks and pseudo-landmarks for a prediction cost of (n, d) rows; "auto" stands for `default`.
 
     Of a tree's share of the cost, up to a third goes into routing, as long as leaves have 400 rows; the rest into
@@ -86,7 +85,7 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
 
 
 def allocate_without_tree(
-    model: Any, n: int, d: int, n_outputs: int, *, default: float, rank: int | None
+    model: Model, n: int, d: int, n_outputs: int, *, default: float, rank: int | None
 ) -> ForestSettings:
     """As `allocate_cost` for one leaf without a tree, in `rank` features after a projection if there is one."""
     cost = default if model.prediction_cost == "auto" else float(model.prediction_cost)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import Array, RandomState
+from .._types import AnyArray, Array, RandomState
 from ..algorithms.dc_pred_leaves import TrainedForest, needed_bytes, train_forest
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.leaf_problems import LeafProblem
@@ -21,7 +20,7 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._scale import check_scale
 from ._validation import check_choice, check_kernel, check_number, check_pseudo, check_resources, check_seed, make_rng
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
 
 class DCPredMachine(KernelMachine):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._config import SMALL_BYTES
-from .._types import Labels, Matrix, RowIndices, Rows
+from .._types import AnyArray, Labels, Matrix, RowIndices, Rows
 from ..algorithms.trained_machines import TrainedMachines
 from ..data.labels import class_pairs
 from ..data.samples import make_samples
@@ -31,7 +31,7 @@ def support_rows(machines: TrainedMachines, group: Labels) -> RowIndices:
 
 def history_and_levels(
     machines: TrainedMachines, *, has_bound: bool
-) -> tuple[dict[str, NDArray[Any]], list[dict[str, Any]]]:
+) -> tuple[dict[str, AnyArray], list[dict[str, Any]]]:
     """`history_`, in the order of time, and `levels_`; without a bound their lower bounds are NaN."""
     history, levels = machines.results.history, machines.levels
     order = np.lexsort((history["problem"], history["time"]))  # pairs are trained in parallel

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,7 @@ from .._memory import memory_plan
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, raise_if_stopped
-from .._types import Array, Labels, Matrix, RandomState, RowIndices
+from .._types import AnyArray, Array, Given, Labels, Matrix, RandomState, RowIndices
 from ..algorithms.dc_svm_levels import DCSVMSettings, Problems
 from ..algorithms.pairs_and_targets import train_machines
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
@@ -82,7 +82,7 @@ class DualMachine(ExpansionMachine):
     max_time: float | None
     random_state: RandomState
     dual_coef_: Matrix
-    classes_: NDArray[Any]  # of a classifier
+    classes_: AnyArray  # of a classifier
     _clusters: dict[str, Any] | None
     _resumed: dict[str, Any] | None = None  # what another fit goes on from: see `_resuming`
 
@@ -199,7 +199,7 @@ class DualMachine(ExpansionMachine):
         fitted.array("n_support_", np.integer, 1, least=n, below=n + 1)
         return len(fitted.array("dual_coef_", np.float64, ... if isinstance(self, RegressorMixin) else 1, n))
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    def _check_data(self, X: Given, y: Given, sample_weight: Given) -> TrainingRows:
         if not is_dask_collection(X):
             return super()._check_data(X, y, sample_weight)
         if self._is_gram:
@@ -217,7 +217,7 @@ class DualMachine(ExpansionMachine):
         classes, y = self._number_targets(targets[kept], weights[kept])
         return TrainingRows(X, y, weights[kept], kept, classes)
 
-    def _collection_targets(self, X: Any, y: Any) -> NDArray[Any]:
+    def _collection_targets(self, X: Given, y: Given) -> AnyArray:
         """Labels or target values (n,) or (n, k) of the rows of a dask collection."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -325,7 +325,7 @@ class DualMachine(ExpansionMachine):
         else:
             self.intercept_ -= model.weights @ shift
 
-    def _targets_for_checks(self, rows: TrainingRows) -> NDArray[Any] | None:
+    def _targets_for_checks(self, rows: TrainingRows) -> AnyArray | None:
         return rows.first_target
 
     @property

@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._memory import memory_plan
 from .._native import keep_freed_memory
 from .._progress import Callback, Progress
+from .._types import Given, Model
 from ._callbacks import CallbackSupportMixin, FitTask
 from ._fitted_state import FittedState
 
@@ -90,7 +91,7 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         """Raise a ValueError that names the first invalid parameter and its value."""
         raise NotImplementedError
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _check_data(self, X: Given, y: Given, sample_weight: Given) -> Data:
         """The arguments of `fit`, validated, in the form that the training takes."""
         raise NotImplementedError
 
@@ -102,7 +103,7 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         return None
 
     @contextmanager
-    def _fitting(self, X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Data, Progress]]:
+    def _fitting(self, X: Given, y: Given = None, sample_weight: Given = None) -> Iterator[tuple[Data, Progress]]:
         """Check the parameters and the data of a fit, whose training is the body of the ``with`` block.
 
         The body gets the data as `_check_data` returns them, and a `Progress`: clock, interrupt and callbacks. It sets
@@ -159,13 +160,13 @@ _fit_locks: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
 _lock_of_locks = threading.Lock()
 
 
-def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
+def warn_of_stop(estimator: Model, reason: str | None, state: str) -> None:
     """Warn that a fit, or the function of this name, was stopped, by what, and in which state it left the model."""
     name = estimator if isinstance(estimator, str) else type(estimator).__name__
     warn_user(f"{name} was stopped by {reason} {state}", ConvergenceWarning)
 
 
-def warn_unconverged(estimator: Any, reason: str | None, certificate: str, *, name: str | None = None) -> None:
+def warn_unconverged(estimator: Model, reason: str | None, certificate: str, *, name: str | None = None) -> None:
     """Warn of a fit, or of the function `name`, that has not converged: for which reason, the certificate, what to do.
 
     A model with `warm_start` can be fitted further, unless it is as exact as float64 allows.
@@ -187,7 +188,7 @@ def relative_gap(objective: float, gap: float) -> float:
     return gap / abs(objective) if gap else 0.0
 
 
-def describe_gap(estimator: Any) -> str:
+def describe_gap(estimator: Model) -> str:
     """The duality gap in words, in its own units and beside the objective."""
     if math.isnan(estimator.dual_gap_):
         return "no bound on the optimum, as the kernel is not positive semidefinite"
@@ -213,11 +214,11 @@ def _source_address() -> str:
     return ""
 
 
-def _is_fitted(estimator: Any) -> bool:
+def _is_fitted(estimator: Model) -> bool:
     return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))
 
 
-def _summary_html(estimator: Any) -> str:
+def _summary_html(estimator: Model) -> str:
     """Certificate, seconds, cost and bytes of a fitted machine, or of a search's best one, as a line of HTML."""
     machine = vars(estimator).get("best_estimator_", estimator)
     if not _is_fitted(machine):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from .._types import AnyArray, Rows
 from ..data.csr import check_sparse
 from ._validation import check_choice, check_flag, check_integer, check_number
 
@@ -71,9 +71,7 @@ class FittedState:
         check_choice(self.name(key), self.value(key), choices)
         return self.value(key)
 
-    def array(
-        self, key: Any, dtype: Any, *shape: Size, least: int | None = None, below: int | None = None
-    ) -> NDArray[Any]:
+    def array(self, key: Any, dtype: Any, *shape: Size, least: int | None = None, below: int | None = None) -> AnyArray:
         """An array of finite numbers; integers are at least `least` and less than `below`.
 
         `dtype` is a dtype, or np.integer and np.floating for any size; `shape` the size of each axis: ... for one or
@@ -92,10 +90,10 @@ class FittedState:
             wanted = f"an array of {_name_of(dtype)} of shape {_shape_text(shape)}"
             raise ValueError(f"{self.name(key)} must be {wanted}, got {describe(array)}")
         self._check_entries(key, array, least, below)
-        checked: NDArray[Any] = array
+        checked: AnyArray = array
         return checked
 
-    def _check_entries(self, key: Any, array: NDArray[Any], least: int | None, below: int | None) -> None:
+    def _check_entries(self, key: Any, array: AnyArray, least: int | None, below: int | None) -> None:
         if array.dtype.kind == "f":
             with np.errstate(all="ignore"):
                 if np.isfinite(array.sum()):  # so are all
@@ -107,7 +105,7 @@ class FittedState:
         if not is_right.all():
             raise ValueError(f"{self.name(key)} must have entries that are {wanted}, got {array[~is_right][0]}")
 
-    def rows(self, key: str, dtype: Any, n: Size, d: int) -> Any:
+    def rows(self, key: str, dtype: Any, n: Size, d: int) -> Rows:
         """n rows of d finite numbers: a dense array, or a CSR one whose indices are within its shape."""
         rows = self.value(key)
         if not sp.issparse(rows):

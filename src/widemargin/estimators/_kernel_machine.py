@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import ClassWeight, KernelParameter, Labels, Matrix, RowIndices, Rows, Vector
+from .._types import AnyArray, ClassWeight, Given, KernelParameter, Labels, Matrix, RowIndices, Rows, Vector
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, CallableKernel, Kernel, Precomputed, make_kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
@@ -41,13 +41,13 @@ class TrainingRows(NamedTuple):
     """The rows of positive weight; a row of weight 0 is one that is not there."""
 
     X: Rows  # (n, d), or a kernel matrix (n, n): the user's own array if all rows count
-    y: NDArray[Any]  # (n,), or (n, n_targets) for several targets: class numbers, or a regressor's targets
+    y: AnyArray  # (n,), or (n, n_targets) for several targets: class numbers, or a regressor's targets
     weights: Vector  # (n,)
     kept: RowIndices  # (n,): the rows' numbers in the data that the user gave
-    classes: NDArray[Any]  # (k,): labels, at least two; none for a regressor
+    classes: AnyArray  # (k,): labels, at least two; none for a regressor
 
     @property
-    def first_target(self) -> NDArray[Any]:
+    def first_target(self) -> AnyArray:
         """Class numbers, or a regressor's values of the first target (n,)."""
         return self.y if self.y.ndim == 1 else self.y[:, 0]
 
@@ -95,7 +95,7 @@ class KernelMachine(Estimator[TrainingRows]):
         tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
-    def _validate(self, X: Any, y: Any = "no_validation", *, dtype: Any = FLOATS, **how: Any) -> Any:
+    def _validate(self, X: Given, y: Given = "no_validation", *, dtype: Any = FLOATS, **how: Any) -> Any:
         """scikit-learn's `validate_data`, in the form that kernels take; a kernel matrix keeps its own dtype."""
         form: dict[str, Any] = {"accept_sparse": False, "dtype": FLOATS} if self._is_gram else {"accept_sparse": "csr"}
         return validate_rows(self, X, y, sums_repeated=True, **{"dtype": dtype, "order": "C", **form, **how})
@@ -143,11 +143,11 @@ class KernelMachine(Estimator[TrainingRows]):
             self._train(rows, progress)
         return self
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    def _check_data(self, X: Given, y: Given, sample_weight: Given) -> TrainingRows:
         X, targets = self._accept_rows(X, y)
         return self._take_rows(X, targets, check_weights(sample_weight, X))
 
-    def _accept_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+    def _accept_rows(self, X: Given, y: Given, *, reset: bool = True) -> tuple[Rows, AnyArray]:
         """Check the rows, and keep their number, features and dtype; return X and y.
 
         y is (n,) or (n, n_targets): labels, a regressor's targets, or zeros for an estimator without y.
@@ -170,7 +170,7 @@ class KernelMachine(Estimator[TrainingRows]):
         self.shape_fit_ = X.shape
         return X, y
 
-    def _take_rows(self, X: Rows, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+    def _take_rows(self, X: Rows, targets: AnyArray, weights: Vector) -> TrainingRows:
         (kept,) = weights.nonzero()
         if len(kept) < X.shape[0]:
             X = X[np.ix_(kept, kept)] if self._is_gram else X[kept]
@@ -178,15 +178,15 @@ class KernelMachine(Estimator[TrainingRows]):
         classes, y = self._number_targets(targets, weights)
         return TrainingRows(X, y, weights, kept, classes)
 
-    def _number_targets(self, targets: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _number_targets(self, targets: AnyArray, weights: Vector) -> tuple[AnyArray, AnyArray]:
         return number_classes(targets, weights) if isinstance(self, ClassifierMixin) else (np.empty(0), targets)
 
-    def _set_class_weight(self, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
+    def _set_class_weight(self, classes: AnyArray, y: Labels, weights: Vector) -> Vector:
         """Set `class_weight_` (n_classes,), the factors of the classes; return each row's weight (n,) times its own."""
         self.class_weight_ = class_factors(self.class_weight, classes, y, weights)
         return np.asarray(weights * self.class_weight_[y])
 
-    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Given, convert: Response | None = None) -> AnyArray:
         """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
@@ -302,7 +302,7 @@ class FrozenMachine(KernelMachine):
         self.coef0 = coef0
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Given, y: Given = None) -> Self:  # type: ignore[override]
         """Do nothing, as scikit-learn's `FrozenEstimator`: for other data, fit the original."""
         return self
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._memory import MemoryPlan, memory_plan
 from .._progress import AnyProgress, Progress, share_time
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Labels, Matrix, RowIndices, Rows, Vector
+from .._types import AnyArray, Given, Labels, Matrix, RowIndices, Rows, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, compute_values, open_design_matrix
 from ..data.csr import canonical, prefers_csr
@@ -61,7 +61,7 @@ class ValidatedRows(NamedTuple):
     """Samples X (n, d) in memory, in a file or on a cluster; labels (n,); weights (n,), or None where all are 1."""
 
     X: Rows
-    labels: NDArray[Any]
+    labels: AnyArray
     weights: Vector | None
     columns: RowIndices | None = None  # of the user's X that X has, where it has not all
     groups: Labels | None = None  # (n,), of a ranking
@@ -176,11 +176,11 @@ class LinearMachine(Estimator[ValidatedRows]):
         """The problem, whose objectives at w = 0 have a finite sum for this C."""
         raise NotImplementedError
 
-    def _check_targets(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    def _check_targets(self, X: Given, y: Given) -> tuple[Rows, AnyArray]:
         check = check_training_data if isinstance(self, ClassifierMixin) else check_regression_data
         return check(self, X, y)
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
+    def _check_data(self, X: Given, y: Given, sample_weight: Given) -> ValidatedRows:
         X, labels = self._check_targets(X, y)
         is_sparse, columns = sp.issparse(X), None
         if is_sparse or type(X) is np.ndarray:  # neither a file, which would be read once more, nor remote rows
@@ -302,7 +302,7 @@ class LinearMachine(Estimator[ValidatedRows]):
     def _model(self) -> LinearModel:
         return LinearModel(np.atleast_2d(self.coef_), self.intercept_)
 
-    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Given, convert: Response | None = None) -> AnyArray:
         """Decision values (n, n_functions), or `convert` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
@@ -334,7 +334,7 @@ class SingleFunction(LinearMachine):
         self._check_linear_state(fitted, 1)
 
 
-def _hold_nonzeros(X: Any, settings: OCASSettings) -> tuple[Any, OCASSettings]:
+def _hold_nonzeros(X: Given, settings: OCASSettings) -> tuple[Rows, OCASSettings]:
     """X (n, d) as CSR where it is a large dense array of few non-zeros; and the settings, less the memory for these."""
     if settings.is_plain or type(X) is not np.ndarray or X.size <= _LARGE:
         return X, settings

@@ -33,7 +33,7 @@ def near_gamma(kernel: KernelParameter, X: Rows, weights: Vector) -> float | Non
     return 1.0 / weighted_quantile(near[known], weights[rows][queries][known], 0.5)
 
 
-def _draw(X: Rows) -> tuple[Any, Any]:
+def _draw(X: Rows) -> tuple[Rows, Any]:
     """The numbers of up to 1,000 rows, and these rows."""
     if isinstance(X, RemoteRows):
         rows, values = X.sample

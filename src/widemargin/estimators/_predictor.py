@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._memory import MemoryPlan
 from .._threads import row_blocks
-from .._types import Labels, Matrix, Rows, Vector
+from .._types import AnyArray, Given, Labels, Matrix, Model, Rows, Vector
 from ..data import compute_values, is_dask_collection, map_rows
 from ..data.labels import class_pairs
 from ..solvers.quantile import pinball_loss
@@ -34,7 +34,7 @@ def lazy_on_dask(method: Method) -> Method:
     """
 
     @wraps(method)
-    def apply(estimator: Any, X: Any) -> Any:
+    def apply(estimator: Model, X: Given) -> Any:
         if not is_dask_collection(X):
             return method(estimator, X)
         check_is_fitted(estimator)
@@ -49,9 +49,9 @@ def lazy_on_dask(method: Method) -> Method:
 class ScoreOnDask:
     """`score` of dask collections too: scikit-learn's metric of computed predictions."""
 
-    predict: Callable[[Any], NDArray[Any]]
+    predict: Callable[[Any], AnyArray]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Given, y: Given, sample_weight: Given = None) -> float:
         """The accuracy of a classifier, or the coefficient of determination of a regressor.
 
         Of a regressor of several quantiles it is minus the mean pinball loss.
@@ -71,7 +71,7 @@ class ScoreOnDask:
 
         metric = accuracy_score if is_classifier(self) else r2_score
         y, sample_weight, predicted = map(compute_values, (y, sample_weight, self.predict(X)))
-        quantile: Any = getattr(self, "quantile", None)
+        quantile: Given = getattr(self, "quantile", None)
         if getattr(self, "loss", None) == "quantile" and np.ndim(quantile):
             check_consistent_length(y, predicted)
             return -pinball_loss(np.asarray(y), predicted, sample_weight, quantile=quantile)
@@ -90,7 +90,7 @@ class ScorePredictor(RowFunction):
     """`decision_function` and `predict` of a classifier of scores; the error of `predict_proba` says what to do."""
 
     _decision_values: Callable[..., Any]
-    classes_: NDArray[Any]
+    classes_: AnyArray
 
     @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
@@ -130,7 +130,7 @@ class ScorePredictor(RowFunction):
         return argmax_classes(values)
 
     @lazy_on_dask
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> AnyArray:
         """The label of each row.
 
         Parameters
@@ -280,7 +280,7 @@ class ValuePredictor(RowFunction):
 
 def convert_in_blocks(
     compute: Callable[[Any], Matrix], convert: Response | None, X: Rows, n_values: int, memory: MemoryPlan
-) -> NDArray[Any]:
+) -> AnyArray:
     """The decision values (n, n_values) of X, or `convert` of them for blocks of rows whose values fit their share."""
     if convert is None:
         return compute(X)
@@ -292,7 +292,7 @@ def convert_in_blocks(
 
 def argmax_classes(values: Matrix) -> Labels:
     """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
-    numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
+    numbers: AnyArray = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return numbers.astype(np.intp)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Vector
+from .._types import Given, Vector
 from ..solvers.quantile import midpoint_quantile
 from ._training_warnings import warn_of_target
 from ._validation import check_choice, check_number
@@ -28,7 +28,7 @@ class RegressionLoss:
     C: float
     loss: str
     epsilon: float
-    quantile: Any
+    quantile: Given
     fit_intercept: bool
     objective_: float
 

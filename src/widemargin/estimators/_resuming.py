@@ -125,7 +125,7 @@ def machines_of_coefficients(
     return TrainedMachines.join(machines)
 
 
-def find_rows(support: RowIndices, vectors: Any, kept: RowIndices, X: Rows) -> RowIndices:
+def find_rows(support: RowIndices, vectors: Rows, kept: RowIndices, X: Rows) -> RowIndices:
     """The place of each support vector among the rows `kept` of X; -1 where the row of this number is another one.
 
     `vectors` None: rows of a kernel matrix, or on workers, which are not compared.

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._threads import ONE_THREAD
-from .._types import Array, Matrix, Vector
+from .._types import AnyArray, Array, Matrix, Model, Vector
 from ..data import has_finite_values
 from ._validation import check_choice, shown
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # it imports rich, which a fit does not need
     from sklearn.pipeline import Pipeline
 
 Operations: TypeAlias = list[tuple[str, NDArray[np.float64]]]
-Response: TypeAlias = Callable[[Matrix], NDArray[Any]]  # what a method returns (n, ...), from decision values (n, q)
+Response: TypeAlias = Callable[[Matrix], AnyArray]  # what a method returns (n, ...), from decision values (n, q)
 
 SCALINGS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RelevanceScaler"
 _FUNCTIONS = {
@@ -137,12 +137,12 @@ def _row_scaling(steps: Pipeline) -> Callable[[Array], Array]:
     return scale
 
 
-def is_passed(step: Any) -> bool:
+def is_passed(step: Model) -> bool:
     """Whether a step of a pipeline changes nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
-def column_operations(step: Any) -> Operations | None:
+def column_operations(step: Model) -> Operations | None:
     """What `transform` of a fitted step does to the columns, one after the other; None for a step of another kind.
 
     Pairs of an operator of ONNX, whose name is also that of a function of arrays, and its operand (n_features,) or ().

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import linear
 from .._threads import value_blocks
-from .._types import Array, KernelParameter, RowIndices, Rows, Vector
+from .._types import AnyArray, Array, KernelParameter, RowIndices, Rows, Vector
 from ..data.origin import FAR, origin_distance
 from ..data.remote.client import do_not_check
 from ..data.remote.remote_rows import RemoteRows
@@ -83,7 +81,7 @@ def _pooled_variance(parts: list[Vector]) -> float:
 def make_checked_samples(
     kernel: Kernel,
     X: Rows,
-    targets: NDArray[Any] | None = None,
+    targets: AnyArray | None = None,
     go_on: Callable[[], bool] = lambda: True,
     *,
     may_centre: bool = False,
@@ -106,7 +104,7 @@ def sample_form(kernel: Kernel, X: Rows) -> str:
     return "distances" if is_far else kernel.sample_form
 
 
-def check_scale(kernel: Kernel, X: Rows, targets: NDArray[Any] | None = None) -> None:
+def check_scale(kernel: Kernel, X: Rows, targets: AnyArray | None = None) -> None:
     """The checks of `make_checked_samples` alone, without a centred copy of X."""
     _check_samples(kernel, view_samples(X, kernel.sample_form), X, targets, _origin_distance(kernel, X))
 
@@ -116,7 +114,7 @@ def _origin_distance(kernel: Kernel, X: Rows) -> float:
     return origin_distance(X) if isinstance(kernel, InnerProductKernel) else np.inf
 
 
-def _check_samples(kernel: Kernel, samples: Samples, X: Rows, targets: NDArray[Any] | None, distance: float) -> None:
+def _check_samples(kernel: Kernel, samples: Samples, X: Rows, targets: AnyArray | None, distance: float) -> None:
     check_range(kernel, samples)
     warn_of_scale(kernel, samples, X, targets, distance)
 
@@ -142,7 +140,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
 
 
 def warn_of_scale(
-    kernel: Kernel, samples: Samples, X: Rows, targets: NDArray[Any] | None, distance: float = np.inf
+    kernel: Kernel, samples: Samples, X: Rows, targets: AnyArray | None, distance: float = np.inf
 ) -> None:
     """Warn, once, where kernel values carry no information, or only that of one column which predicts no label."""
     if isinstance(kernel, Precomputed | CallableKernel) or len(samples) < 2:
@@ -223,7 +221,7 @@ def _describe_degeneracy(kernel: Kernel, samples: Samples, d: int) -> str:
     return ""
 
 
-def _describe_dominance(kernel: Kernel, samples: Samples, X: Rows, targets: NDArray[Any] | None) -> str:
+def _describe_dominance(kernel: Kernel, samples: Samples, X: Rows, targets: AnyArray | None) -> str:
     """In words, if one column spreads 100 times as far as the others and predicts next to nothing; else ""."""
     deviations, columns = _column_deviations(X)
     ordered = deviations[deviations > 0]
@@ -259,7 +257,7 @@ def _column_deviations(X: Rows) -> tuple[Vector, RowIndices | None]:
     return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0))), columns
 
 
-def _neighbour_skill(K: Array, targets: NDArray[Any]) -> float:
+def _neighbour_skill(K: Array, targets: AnyArray) -> float:
     """How well the nearest other row in feature space, by K (r, r), predicts: 0 as chance does, 1 always right.
 
     Of class numbers (r,): the share of right labels beyond that of two random rows; of other numbers: the correlation.

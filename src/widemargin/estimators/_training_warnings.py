@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Labels, Matrix, RowIndices, Rows, Vector
+from .._types import AnyArray, Labels, Matrix, Model, RowIndices, Rows, Vector
 from ..algorithms.trained_machines import TrainedMachines
 from ..data import take_rows
 from ..data.labels import class_pairs
@@ -26,7 +25,7 @@ _SHOWN = 5  # wild rows that a message names
 
 
 def warn_of_one_class(
-    classes: NDArray[Any], predicted: Labels, n_rows: str = "all training rows", *, is_linear: bool = False
+    classes: AnyArray, predicted: Labels, n_rows: str = "all training rows", *, is_linear: bool = False
 ) -> None:
     """Warn where all of the predicted class numbers are one."""
     if len(predicted) and (predicted == predicted[0]).all():
@@ -40,7 +39,7 @@ def warn_of_one_class(
         )
 
 
-def warn_of_one_class_on_probe(model: Any, X: Rows, y: Labels, classes: NDArray[Any], **how: Any) -> None:
+def warn_of_one_class_on_probe(model: Model, X: Rows, y: Labels, classes: AnyArray, **how: Any) -> None:
     """`warn_of_one_class` of a kernel machine, one for two classes or one for each, by some rows of each class."""
     rows = rows_of_each_class(y, len(classes))
     predicted = argmax_classes(model.decision_values(X[rows], **how))
@@ -48,7 +47,7 @@ def warn_of_one_class_on_probe(model: Any, X: Rows, y: Labels, classes: NDArray[
 
 
 def warn_of_one_class_of_linear(
-    model: Any, X: Rows, number_rows: Callable[[], Labels], classes: NDArray[Any], max_bytes: int, **how: Any
+    model: Model, X: Rows, number_rows: Callable[[], Labels], classes: AnyArray, max_bytes: int, **how: Any
 ) -> None:
     """`warn_of_one_class_on_probe` of a linear machine: rows have class numbers only where it is in doubt."""
     few = np.arange(0, X.shape[0], -(-X.shape[0] // PROBE_ROWS))

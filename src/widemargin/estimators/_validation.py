@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 from .._config import SMALL_BYTES
 from .._memory import memory_plan
 from .._threads import MOST_THREADS, ONE_THREAD, ThreadTeam, value_blocks
-from .._types import LEAST_NORMAL, Labels, RandomState, Vector
+from .._types import LEAST_NORMAL, AnyArray, Given, Labels, Model, RandomState, Rows, Vector
 from ..data import compute_rows, compute_values, has_finite_rows, has_finite_values, is_dask_collection, mapped_pages
 from ..data.csr import check_sparse, summed
 from ..kernels.functions import DISTANCE_KERNELS, KERNELS
@@ -35,7 +35,9 @@ _FEW_LABELS = 2**12  # labels that are sorted in less time than looking for two 
 _NUMBER_TYPES = re.compile("u?int|float|double|halffloat|bool|decimal|null")  # of Polars and pyarrow, in small letters
 
 
-def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repeated: bool = False, **how: Any) -> Any:
+def validate_rows(
+    estimator: Model, X: Given, y: Given = "no_validation", *, sums_repeated: bool = False, **how: Any
+) -> Rows:
     """scikit-learn's `validate_data`, for sparse X whose indices are within its shape: all that follows trusts them.
 
     The ValueError names the first row that has a wrong index (0.3 ns a non-zero). A dask collection is computed into
@@ -64,7 +66,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", *, sums_repe
     return (rows, *labels) if labels else rows
 
 
-def _is_valid_array(estimator: Any, X: Any, how: Mapping[str, Any]) -> bool:
+def _is_valid_array(estimator: Model, X: Given, how: Mapping[str, Any]) -> bool:
     """Whether X is an array, or a CSR one, that scikit-learn's checks would leave as it is.
 
     They take longer than a small fit.
@@ -86,7 +88,7 @@ def _is_valid_array(estimator: Any, X: Any, how: Mapping[str, Any]) -> bool:
         return has_finite_values(values, team)
 
 
-def _are_valid_targets(y: Any, n: int) -> bool:
+def _are_valid_targets(y: Given, n: int) -> bool:
     """Whether y is an array (n,) of numbers that scikit-learn's checks would leave as it is."""
     return (
         type(y) is np.ndarray
@@ -96,7 +98,7 @@ def _are_valid_targets(y: Any, n: int) -> bool:
     )
 
 
-def _with_whole_items(X: Any) -> Any:
+def _with_whole_items(X: Given) -> Any:
     """X, an array of it in this processor's byte order and alignment, which fields of records and FITS files lack."""
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
         return X
@@ -104,7 +106,7 @@ def _with_whole_items(X: Any) -> Any:
     return X if is_whole else X.astype(X.dtype.newbyteorder("="))
 
 
-def _with_dtype(rows: Any, dtype: Any) -> Any:
+def _with_dtype(rows: Rows, dtype: Any) -> Rows:
     """Rows of one of the dtypes, or converted to the first: scikit-learn leaves a frame of sparse booleans as it is."""
     dtypes = dtype if isinstance(dtype, list) else [dtype]
     return rows if rows.dtype in dtypes else rows.astype(dtypes[0])
@@ -216,7 +218,7 @@ def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
         raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}")
 
 
-def check_kernel(model: Any, *others: str) -> None:
+def check_kernel(model: Model, *others: str) -> None:
     """Raise a ValueError that names the first invalid parameter of the kernel and its value.
 
     `others` are kernels beside `KERNELS`; where there are any, also callables are allowed.
@@ -232,7 +234,7 @@ def check_kernel(model: Any, *others: str) -> None:
     check_number("coef0", model.coef0)
 
 
-def check_resources(model: Any) -> None:
+def check_resources(model: Model) -> None:
     """Raise a ValueError that names the first invalid one of `max_time`, `n_jobs`, `verbose` and the memory budget."""
     if model.max_time is not None:
         check_number("max_time", model.max_time, least=0)
@@ -247,7 +249,7 @@ def check_pseudo_rule(value: object) -> None:
         raise ValueError(f"pseudo must be one of ['triangle', 'polynomial', None], got {shown(value)}")
 
 
-def check_pseudo(model: Any) -> None:
+def check_pseudo(model: Model) -> None:
     """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
     check_pseudo_rule(model.pseudo)
     if model.pseudo == "triangle" and model.kernel not in DISTANCE_KERNELS:
@@ -257,7 +259,7 @@ def check_pseudo(model: Any) -> None:
         )
 
 
-def check_landmarks(landmarks: Any, X: Any) -> NDArray[Any]:
+def check_landmarks(landmarks: Given, X: Given) -> AnyArray:
     """A user's landmarks (m, d), as a dense copy of X's dtype."""
     if getattr(landmarks, "ndim", np.ndim(landmarks) if isinstance(landmarks, list | tuple) else 0) != 2:
         raise ValueError(
@@ -271,7 +273,7 @@ def check_landmarks(landmarks: Any, X: Any) -> NDArray[Any]:
     return points
 
 
-def check_labels(y: NDArray[Any]) -> None:
+def check_labels(y: AnyArray) -> None:
     """Raise a ValueError unless y, which has no missing entry, can be class labels: whole numbers always can."""
     if y.dtype.kind in "biu":
         return
@@ -286,9 +288,9 @@ def check_labels(y: NDArray[Any]) -> None:
     check_classification_targets(y)
 
 
-def check_present(y: Any) -> None:
+def check_present(y: Given) -> None:
     """Raise a ValueError that names the rows in which labels or targets are missing: NaN, None, NaT or pandas' NA."""
-    values: NDArray[Any] = np.asarray(y)
+    values: AnyArray = np.asarray(y)
     if values.dtype.kind in "mM" or (values.dtype.kind == "f" and np.isnan(values.sum())):
         is_missing = values != values
     elif values.dtype.kind == "O" and not set(map(type, values.flat)) <= {str, int, bool}:
@@ -304,7 +306,7 @@ def check_present(y: Any) -> None:
         )
 
 
-def check_targets(X: Any, y: NDArray[Any]) -> Vector:
+def check_targets(X: Given, y: AnyArray) -> Vector:
     """Targets of a regression on X as float64: a ValueError says which are no finite numbers."""
     if y.dtype.kind in "mM":
         raise ValueError(f"y must hold numbers, but has times: {y.flat[0]}. Use numbers of days, for example")
@@ -321,14 +323,14 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(np.ndim(value) == 0 and value != value)
 
 
-def column_of(y: Any) -> NDArray[Any]:
+def column_of(y: Given) -> AnyArray:
     """The labels or targets (n,) of a dask collection X, computed where they are one too, without missing ones."""
     values = compute_values(y)
     check_present(values)
     return np.asarray(column_or_1d(values, warn=True))
 
 
-def check_weights(sample_weight: Any, X: Any, *, may_be_zero: bool = False) -> Vector:
+def check_weights(sample_weight: Given, X: Given, *, may_be_zero: bool = False) -> Vector:
     """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero unless they may be."""
     if sample_weight is None:
         return np.ones(X.shape[0])
@@ -361,8 +363,8 @@ def upper_bounds(C: float, weights: Vector) -> Vector:
 
 
 def number_classes(
-    labels: NDArray[Any], weights: Vector | None = None, team: ThreadTeam | None = None
-) -> tuple[NDArray[Any], NDArray[np.signedinteger]]:
+    labels: AnyArray, weights: Vector | None = None, team: ThreadTeam | None = None
+) -> tuple[AnyArray, NDArray[np.signedinteger]]:
     """The classes (k,) of positive weight, at least two, and each row's number (n,) among them; without weight any."""
     if weights is None or weights.min() > 0:
         if len(labels) > _FEW_LABELS and (two := _number_two(labels, team or ONE_THREAD)) is not None:
@@ -375,7 +377,7 @@ def number_classes(
     return classes, np.minimum(classes.searchsorted(labels), len(classes) - 1)
 
 
-def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:
+def _number_two(labels: AnyArray, team: ThreadTeam) -> tuple[AnyArray, NDArray[np.int8]] | None:
     """`number_classes` of two classes, None of more: comparisons take a tenth of the time of sorting."""
     blocks, one = value_blocks(len(labels), 1), labels[0]
     is_other = np.concatenate(team.map(lambda rows: labels[rows] != one, blocks))
@@ -386,7 +388,7 @@ def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], N
     return classes, (is_other if classes[1] == other else ~is_other).view(np.int8)
 
 
-def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
+def class_factors(class_weight: Given, classes: AnyArray, y: Labels, weights: Vector) -> Vector:
     """The factor of each class (k,): 1, the given one, or "balanced" by total sample weight among those that have any.
 
     As in scikit-learn, labels that are not among the classes are ignored (a fold of cross-validation may lack one),
@@ -416,7 +418,7 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
     return float(factor)
 
 
-def validate_data(estimator: Any, X: Any, y: Any, **how: Any) -> Any:
+def validate_data(estimator: Model, X: Given, y: Given, **how: Any) -> Any:
     """scikit-learn's `validate_data`, whose errors name columns of text or dates and rows without a label."""
     if columns := _unread_columns(X):
         raise text_error(columns)
@@ -428,7 +430,7 @@ def validate_data(estimator: Any, X: Any, y: Any, **how: Any) -> Any:
 
 
 @contextmanager
-def faults_named(X: Any, y: Any = None) -> Iterator[None]:
+def faults_named(X: Given, y: Given = None) -> Iterator[None]:
     """Raise scikit-learn's errors of X and y again, with the names or numbers of columns and rows that are wrong."""
     try:
         yield
@@ -463,7 +465,7 @@ def text_error(columns: Sequence[Any]) -> ValueError:
     )
 
 
-def _unread_columns(X: Any) -> list[Any]:
+def _unread_columns(X: Given) -> list[Any]:
     """Columns of a frame whose type is no number though NumPy makes one of it: dates, durations, coded categories."""
     if hasattr(X, "schema"):  # Polars, pyarrow
         fields = X.schema.items() if hasattr(X.schema, "items") else ((field.name, field.type) for field in X.schema)
@@ -472,13 +474,13 @@ def _unread_columns(X: Any) -> list[Any]:
     return [name for name, dtype in pairs if getattr(dtype, "kind", "O") in "mM"]
 
 
-def _text_columns(X: Any) -> list[Any]:
+def _text_columns(X: Given) -> list[Any]:
     columns = np.atleast_2d(np.asarray(X, dtype=object)).T
     names = list(X.columns) if hasattr(X, "columns") else range(len(columns))
     return [name for name, column in zip(names, columns, strict=False) if not _is_numeric(column)]
 
 
-def _is_numeric(column: NDArray[Any]) -> bool:
+def _is_numeric(column: AnyArray) -> bool:
     try:
         column.astype(np.float64)
     except (TypeError, ValueError):
@@ -486,7 +488,7 @@ def _is_numeric(column: NDArray[Any]) -> bool:
     return True
 
 
-def to_float32(X: Any) -> Any:
+def to_float32(X: Given) -> Rows:
     """The rows, of a kernel machine's validation, as float32: themselves if they are."""
     with np.errstate(over="ignore"):
         converted = X.astype(np.float32, copy=False)
@@ -497,20 +499,20 @@ def to_float32(X: Any) -> Any:
     return converted
 
 
-def check_training_data(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+def check_training_data(estimator: Model, X: Given, y: Given) -> tuple[Rows, AnyArray]:
     """Check X and labels (n,) as scikit-learn does: a large file block by block, a dask collection without its rows."""
     X, labels = _check_rows(estimator, X, y)
     check_labels(labels)
     return X, labels
 
 
-def check_regression_data(estimator: Any, X: Any, y: Any) -> tuple[Any, Vector]:
+def check_regression_data(estimator: Model, X: Given, y: Given) -> tuple[Rows, Vector]:
     """As `check_training_data`, of finite targets (n_samples,)."""
     X, targets = _check_rows(estimator, X, y, y_numeric=True)
     return X, check_targets(X, targets)
 
 
-def _check_rows(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArray[Any]]:
+def _check_rows(estimator: Model, X: Given, y: Given, **how: Any) -> tuple[Rows, AnyArray]:
     if is_dask_collection(X):
         if y is None:
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
@@ -526,17 +528,17 @@ def _check_rows(estimator: Any, X: Any, y: Any, **how: Any) -> tuple[Any, NDArra
     return X, labels
 
 
-def check_has_rows(n: int, X: Any) -> None:
+def check_has_rows(n: int, X: Given) -> None:
     """Raise a ValueError if a dask collection X has n = 0 rows."""
     if n == 0:
         raise ValueError(f"X must have rows, got none: shape (0, {X.shape[1]})")
 
 
-def check_collection(estimator: Any, X: Any) -> None:
+def check_collection(estimator: Model, X: Given) -> None:
     """Check that a dask collection has two dimensions, and keep the number and the names of its features."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
-    meta = getattr(X, "_meta", X)  # an empty frame with X's columns
+    meta: Given = getattr(X, "_meta", X)  # an empty frame with X's columns
     if hasattr(meta, "dtypes"):
         text = [name for name, dtype in meta.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
         if text:

@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import unique_labels
 
 from .._memory import memory_plan
 from .._progress import Progress
-from .._types import ClassWeight, KernelParameter, Labels, RandomState, Rows, Vector
+from .._types import AnyArray, ClassWeight, Given, KernelParameter, Labels, RandomState, Rows, Vector
 from ..algorithms.bsgd_epochs import BudgetedSGD, EpochSettings, TimedSample, needed_bytes, primal_objective, run_epochs
 from ..data import compute_values, is_dask_collection, iterate_blocks
 from ..data.labels import one_vs_rest_signs
@@ -334,7 +334,7 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
                 self._train_on_chunk(X, self._class_numbers(labels), weights, progress)
         return self
 
-    def _fit_blocks(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+    def _fit_blocks(self, X: Given, y: Given, classes: Given, sample_weight: Given) -> Self:
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
         labels, weights = column_of(y), compute_values(sample_weight)
         check_labels(labels)
@@ -348,11 +348,11 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
             raise ValueError(f"X and y must have the same number of rows, got {end} and {len(labels)}")
         return self
 
-    def _take_rows(self, X: Rows, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+    def _take_rows(self, X: Rows, targets: AnyArray, weights: Vector) -> TrainingRows:
         rows = super()._take_rows(X, targets, weights)
         return rows._replace(X=self._as_float32(rows.X, len(rows.classes), is_copy=rows.X is not X))
 
-    def _as_float32(self, X: Rows, k: int, *, is_copy: bool = False) -> Any:
+    def _as_float32(self, X: Rows, k: int, *, is_copy: bool = False) -> Rows:
         """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller.
 
         It counts the rows themselves if they are a copy of the user's.
@@ -419,7 +419,7 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
         values = model.decision_values(X, n_jobs=self.n_jobs, memory=memory_plan(self))
         return float(np.average(argmax_classes(values) == y, weights=weights))
 
-    def _start_stream(self, X: Rows, y: NDArray[Any], weights: Vector) -> None:
+    def _start_stream(self, X: Rows, y: AnyArray, weights: Vector) -> None:
         self._set_classes_and_gamma(self.classes_, X, self._class_numbers(y), weights)
         self._states: list[dict[str, Any]] | None = None
         self.history_: dict[str, Vector] = {}
@@ -456,7 +456,7 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
     def _budget_parameters(self) -> dict[str, Any]:
         return {"maintenance": self.maintenance, "budget": int(self.budget)}
 
-    def _set_classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
+    def _set_classes_and_gamma(self, classes: AnyArray, X: Given, y: Labels, weights: Vector) -> None:
         """Set `classes_` and gamma, and check the range and the scale of some rows."""
         self.classes_ = classes
         few = slice(None, None, -(-X.shape[0] // PROBE_ROWS))
@@ -478,7 +478,7 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
             average=bool(self.average),
         )
 
-    def _class_numbers(self, labels: NDArray[Any]) -> Labels:
+    def _class_numbers(self, labels: AnyArray) -> Labels:
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels that are not among the classes of the first call: {shown(unknown)}")
@@ -526,10 +526,10 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
             )
 
 
-def _stream_classes(classes: ArrayLike | None) -> NDArray[Any]:
+def _stream_classes(classes: ArrayLike | None) -> AnyArray:
     if classes is None:
         raise ValueError("classes must be given in the first call of partial_fit, got None")
-    labels: NDArray[Any] = unique_labels(classes)
+    labels: AnyArray = unique_labels(classes)
     if len(labels) < 2:
         raise ValueError(f"classes must be at least two, got {shown(labels)}")
     return labels

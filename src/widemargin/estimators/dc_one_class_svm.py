@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin
 
 from .._progress import Progress
-from .._types import KernelParameter, Matrix, RandomState, Rows, Vector
+from .._types import AnyArray, Given, KernelParameter, Matrix, RandomState, Rows, Vector
 from ..algorithms.dc_svm_levels import KernelProblem, Problems, train_machine
 from ..algorithms.pairs_and_targets import take_samples
 from ..algorithms.trained_machines import TrainedMachine, TrainedMachines
@@ -168,7 +168,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         """rho, from which on a row is inside."""
         return -float(self.intercept_[0])
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: Given = None, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the region of the data.
 
         Parameters
@@ -188,7 +188,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
             raise ValueError(f"nu must be at most 1, got {shown(self.nu)}")
         super()._check_parameters()
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    def _check_data(self, X: Given, y: Given, sample_weight: Given) -> TrainingRows:
         rows = super()._check_data(X, y, sample_weight)
         # the coefficients have nu times this sum, whose square must be finite
         if (total := float(rows.weights.sum())) > LARGEST_TARGET:
@@ -249,7 +249,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         )
         return machine
 
-    def _collection_targets(self, X: Any, y: Any) -> NDArray[Any]:
+    def _collection_targets(self, X: Given, y: Given) -> AnyArray:
         return np.zeros(count_rows(X))
 
     def _targets_for_checks(self, rows: TrainingRows) -> None:

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import KernelParameter, Matrix, RandomState, RowIndices, Vector
+from .._types import AnyArray, KernelParameter, Matrix, RandomState, RowIndices, Vector
 from ..algorithms.dc_svm_levels import Problems
 from ..algorithms.trained_machines import TrainedMachines
 from ..solvers.dual.problem import DualProblem, regression_problem
@@ -192,7 +191,7 @@ class DCSVMRegressor(Regressor, ValuePredictor, RegressionLoss, DualMachine):
             raise ValueError(f"quantile must have at least one value, got {shown(self.quantile)}")
         return [(f"quantile[{k}]", value) for k, value in enumerate(self.quantile)]
 
-    def _number_targets(self, targets: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _number_targets(self, targets: AnyArray, weights: Vector) -> tuple[AnyArray, AnyArray]:
         """No classes, and the targets; of several quantiles a column for each."""
         if len(self._slopes) > 1:
             if targets.ndim > 1 and targets.shape[1] > 1:

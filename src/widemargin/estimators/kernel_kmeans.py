@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Array, KernelParameter, RandomState, Rows, Vector
+from .._types import AnyArray, Array, Given, KernelParameter, RandomState, Rows, Vector
 from ..data.samples import Samples
 from ..kernels.functions import FUNCTION_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
@@ -127,7 +127,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: Given = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -165,7 +165,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
 
-    def _take_rows(self, X: Rows, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+    def _take_rows(self, X: Rows, targets: AnyArray, weights: Vector) -> TrainingRows:
         """Keep all rows: a row of weight 0 gets a label, too."""
         if self.n_clusters > (n := np.count_nonzero(weights)):
             name = "n_samples" if n == len(weights) else "the number of positive weights"
@@ -216,7 +216,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
             fitted.number("_diagonal")
         fitted.number("inertia_", least=0)
 
-    def _validate_new(self, X: Any) -> Any:
+    def _validate_new(self, X: Given) -> Rows:
         """Check new rows, and also the fitted attributes, as a user may have set them."""
         check_is_fitted(self)
         self._check_state(FittedState(vars(self)))
@@ -261,12 +261,12 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         """
         return np.sqrt(self._squared_distances(X)).astype(self._points.dtype)
 
-    def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: ArrayLike, y: Given = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the weighted sum of the rows' squared distances to their nearest centre; X is as of `transform`."""
         nearest = self._squared_distances(X).min(axis=1)
         return -float(check_weights(sample_weight, nearest) @ nearest)
 
-    def _squared_distances(self, X: Any) -> Vector:
+    def _squared_distances(self, X: Given) -> Vector:
         rows = self._validate_new(X)
         if self._is_gram and self._diagonal is None:
             raise ValueError(

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._native import Stopped
 from .._threads import ThreadTeam, blas_limit, row_blocks, run_interruptibly
-from .._types import Array, RandomState, RowIndices, Rows
+from .._types import Array, Given, RandomState, RowIndices, Rows
 from ..data.origin import dense_if_far
 from ..data.samples import make_samples
 from ..kernels.entry_precision import ensure_precision
@@ -193,7 +193,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: Given = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose landmarks, and the matrix between them.
 
         Parameters

@@ -13,7 +13,7 @@ from scipy.special import log_expit, logsumexp
 from .._memory import memory_plan
 from .._native import smooth
 from .._threads import ThreadTeam
-from .._types import ClassWeight, Labels, Matrix, Vector
+from .._types import ClassWeight, Given, Labels, Matrix, Vector
 from ..data import DesignMatrix, with_constant
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
@@ -267,11 +267,11 @@ class OCASClassifier(Classifier, ScorePredictor, LinearMachine):
         return self._log_probabilities if self.loss == "logistic" else self._no_probabilities("predict_log_proba")
 
     @lazy_on_dask
-    def _probabilities(self, X: Any) -> Matrix:
+    def _probabilities(self, X: Given) -> Matrix:
         return np.asarray(self._decision_values(X, lambda values: np.exp(_log_sigmoids(values))))
 
     @lazy_on_dask
-    def _log_probabilities(self, X: Any) -> Matrix:
+    def _log_probabilities(self, X: Given) -> Matrix:
         return np.asarray(self._decision_values(X, _log_sigmoids))
 
     @property

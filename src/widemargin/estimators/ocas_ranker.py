@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from .._threads import ThreadTeam
-from .._types import ROUNDING, Labels
+from .._types import ROUNDING, Given, Labels
 from ..data import DesignMatrix, compute_values
 from ..solvers.cutting_plane.pair_hinge import PairHingeLoss, RankedPairs
 from ._linear_machine import LinearProblem, SingleFunction, ValidatedRows, check_objective_at_zero
@@ -183,11 +183,11 @@ class OCASRanker(ValuePredictor, SingleFunction):
         return LinearProblem(X, [partial(PairHingeLoss, pairs)], 1)
 
 
-def _with_groups(data: ValidatedRows, groups: Any) -> ValidatedRows:
+def _with_groups(data: ValidatedRows, groups: Given) -> ValidatedRows:
     return data._replace(groups=_number_groups(groups, len(data.labels)))
 
 
-def _number_groups(groups: Any, n: int) -> Labels:
+def _number_groups(groups: Given, n: int) -> Labels:
     if groups is None:
         return np.zeros(n, np.intp)
     labels = np.asarray(compute_values(groups))

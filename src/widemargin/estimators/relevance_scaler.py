@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
-from .._types import Array, RandomState, RowIndices, Vector
+from .._types import AnyArray, Array, Given, KernelParameter, RandomState, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, mean_differences, scale_columns
 from ..data.rows import occupied_columns, sample_classes
 from ..kernels.functions import make_kernel
@@ -44,7 +44,7 @@ from .dc_svm_regressor import DCSVMRegressor
 ROUGH_TOL = 1e-2  # of machines whose gradients, or held-out values, are all that is asked of them
 MOST_CLASSES = 100  # more different numbers are values of a regression, where it is not said
 _EXACT_ROWS, _CLUSTER_ROWS = 10_000, 2_500  # above the first an early machine, of clusters of at most the second
-POWERS = {"laplacian": 1, "rbf": 2}  # of |x_j - z_j| in the distances of a kernel
+POWERS: dict[KernelParameter, int] = {"laplacian": 1, "rbf": 2}  # of |x_j - z_j| in the distances of a kernel
 
 
 class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[TrainingRows]):
@@ -220,7 +220,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[Training
                 warn_user("no column changes the model's decision values: every column has relevance 1", UserWarning)
         return self
 
-    def set_factors(self, X: Any, factors: Vector) -> Self:
+    def set_factors(self, X: Given, factors: Vector) -> Self:
         """Take factors (d,) of the columns of X that were learned elsewhere, as if fitted."""
         self._validate(X)
         self.relevance_, self.scale_, self.n_iter_ = factors / factors.max(), np.asarray(factors), 1
@@ -237,7 +237,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[Training
         check_seed(self.random_state)
         check_resources(self)
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    def _check_data(self, X: Given, y: Given, sample_weight: Given) -> TrainingRows:
         """At most `n_rows` rows of positive weight; their y as class numbers (n,), or as values of unit spread."""
         X, y = self._validate(X, y, multi_output=True)
         check_magnitude("X", X, LARGEST_ENTRY)
@@ -256,11 +256,11 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[Training
         classes, numbers = number_classes(y, weights)
         return TrainingRows(X, numbers, weights, rows, classes)
 
-    def _validate(self, X: Any, y: Any = "no_validation", **how: Any) -> Any:
+    def _validate(self, X: Given, y: Given = "no_validation", **how: Any) -> Any:
         form = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
         return validate_rows(self, X, y, sums_repeated=True, **form, **how)
 
-    def _is_regression(self, y: NDArray[Any]) -> bool:
+    def _is_regression(self, y: AnyArray) -> bool:
         if self.target != "auto":
             return self.target == "values"
         if y.ndim > 1 or y.dtype.kind not in "iuf":
@@ -314,7 +314,7 @@ class RelevanceScaler(OneToOneFeatureMixin, TransformerMixin, Estimator[Training
     def _column_factors(self) -> Vector:
         return self.scale_
 
-    def _multiply(self, X: Any, factors: Any) -> Array:
+    def _multiply(self, X: Given, factors: Any) -> Array:
         check_is_fitted(self)
         scaled: Array = scale_columns(self._validate(X, reset=False), factors())
         return scaled
@@ -337,7 +337,7 @@ def _all_columns(values: Vector, columns: RowIndices | None, d: int) -> Vector:
     return restored
 
 
-def _unit_spread(y: NDArray[Any], weights: Vector) -> NDArray[np.float64]:
+def _unit_spread(y: AnyArray, weights: Vector) -> NDArray[np.float64]:
     """Values (n,) or (n, n_targets) of mean 0 and standard deviation 1, each row counted by its weight."""
     values = y.astype(np.float64)
     if not np.isfinite(values).all():

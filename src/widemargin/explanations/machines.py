@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import ThreadTeam
-from .._types import Labels, Matrix, RowIndices, Rows, Vector
+from .._types import Labels, Matrix, Model, RowIndices, Rows, Vector
 from ..data.rows import group_by_label
 from ..estimators._predictor import pair_incidence
 from ..estimators._row_function import column_operations
@@ -56,8 +56,8 @@ class Explained(NamedTuple):
     which orders classes of equal votes.
     """
 
-    steps: list[Any]  # transformers, none of which mixes columns
-    machine: Any
+    steps: list[Model]  # transformers, none of which mixes columns
+    machine: Model
     functions: Any  # LinearModel, KernelExpansion, ClusteredExpansion or NystroemForest
     signs: Matrix | None  # (k, n_pairs), of the pairs in the functions of classes
 
@@ -67,7 +67,7 @@ class Explained(NamedTuple):
         functions = self.functions
         return functions.n_outputs if isinstance(functions, NystroemForest) else len(functions.intercept)
 
-    def rows_of(self, X: Any) -> Rows:
+    def rows_of(self, X: Rows) -> Rows:
         """The rows of X as the machine takes them: an array or a CSR array of its dtype."""
         for step in self.steps:
             X = step.transform(X)
@@ -88,7 +88,7 @@ class Explained(NamedTuple):
             yield _functions_of(self.functions, np.arange(X.shape[0]), 1.0)
 
 
-def read_explained(model: Any) -> Explained:
+def read_explained(model: Model) -> Explained:
     """The machine of a fitted model, and the steps before it.
 
     Raises

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._threads import ONE_THREAD
-from .._types import RowIndices, Rows, Vector
+from .._types import AnyArray, Model, RowIndices, Rows, Vector
 from ..compression.sources import point_classes
 from ..estimators._predictor import argmax_classes
 from ..estimators._validation import check_integer
@@ -37,11 +37,11 @@ class NearestSupport(NamedTuple):
     contributions: Vector
     shares: Vector
     rows: RowIndices | None
-    labels: NDArray[Any] | None
+    labels: AnyArray | None
     support_vectors: Rows
 
 
-def nearest_support(model: Any, x: ArrayLike, k: int = 5) -> NearestSupport:
+def nearest_support(model: Model, x: ArrayLike, k: int = 5) -> NearestSupport:
     r"""The k support vectors that contribute most to the prediction of a row.
 
     When to use: a prediction must be explained by known cases.
@@ -131,7 +131,7 @@ def _contributions(explained: Explained, X: Rows) -> Vector:
     return found
 
 
-def _point_labels(machine: Any) -> NDArray[Any] | None:
+def _point_labels(machine: Model) -> AnyArray | None:
     """The classes (n_SV,) of the support vectors; None of a machine without classes."""
     if not hasattr(machine, "classes_"):
         return None

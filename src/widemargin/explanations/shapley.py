@@ -17,7 +17,7 @@ from .._native import Stopped
 from .._native import shapley as native
 from .._progress import Progress
 from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, count_blocks, row_blocks
-from .._types import Gradients, Matrix, Rows, Vector
+from .._types import AnyArray, Gradients, Matrix, Model, Rows, Vector
 from ..data import compute_rows
 from ..data.labels import class_pairs
 from ..estimators._validation import check_resources, shown
@@ -50,13 +50,13 @@ class ShapleyValues(NamedTuple):
 
     values: NDArray[np.float64]
     base_values: NDArray[np.float64]
-    data: NDArray[Any]
+    data: AnyArray
     feature_names: list[str] | None
     output_names: list[str] | None
 
 
 def shapley_values(
-    model: Any,
+    model: Model,
     X: ArrayLike,
     background: ArrayLike | None = None,
     *,

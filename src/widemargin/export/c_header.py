@@ -9,10 +9,10 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 
 from .._native import nystroem
+from .._types import AnyArray, Model
 from ..estimators._row_function import Operations
 from ..estimators._validation import check_choice
 from ..kernels.functions import ExponentialKernel, Linear
@@ -30,7 +30,7 @@ _SCALED = {"points", "weights", "products", "projection"}  # tables with nearly 
 _LARGEST = 2**15 - 1  # number of 16 bits
 
 
-def to_c(model: Any, *, name: str = "model", bits: int = 32) -> str:
+def to_c(model: Model, *, name: str = "model", bits: int = 32) -> str:
     """Export a fitted machine as one C99 header, which predicts without an operating system.
 
     Parameters
@@ -158,7 +158,7 @@ def _write_expansion(header: _Header, model: KernelExpansion) -> int:
     return q
 
 
-def _write_kernel(header: _Header, kernel: Any, points: NDArray[Any]) -> None:
+def _write_kernel(header: _Header, kernel: Any, points: AnyArray) -> None:
     """The points (n, d), `@argument(x, i)` of a row and point i, and `@transform(g)`, its kernel value."""
     check_written(kernel)
     term, value = templates.KERNELS[kernel.name]
@@ -197,7 +197,7 @@ def _write_clustered(header: _Header, model: ClusteredExpansion) -> int:
     return q
 
 
-def _routing_points(router: Router) -> NDArray[Any]:
+def _routing_points(router: Router) -> AnyArray:
     """The centres of a router in input space, (k, d), or its points in the order of their clusters, (m, d)."""
     if isinstance(router, InputRouter):
         samples = router.centres
@@ -333,7 +333,7 @@ def _write_outputs(header: _Header, parts: Parts, q: int) -> int:
     return n_scores
 
 
-def _write_labels(header: _Header, classes: NDArray[Any]) -> None:
+def _write_labels(header: _Header, classes: AnyArray) -> None:
     """`@labels`: numbers, or strings in UTF-8."""
     kind = {"b": "int", "i": "long long", "u": "unsigned long long", "f": "double"}.get(
         classes.dtype.kind, "char *const"

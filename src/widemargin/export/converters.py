@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClusterMixin, is_classifier, is_outlier_detector
 
 from .. import estimators, model_selection
+from .._types import Model
 from ..compression.compressed import Compressed
 from ..interchange.machines import ImportedMachine
 from .estimators import Outputs, make_graph, n_scores, write_parts, write_step
@@ -88,7 +89,7 @@ def _set_shapes(operator: Any) -> None:
     operator.outputs[-1].type.shape = [rows, _n_columns(model)]
 
 
-def _n_columns(model: Any) -> int:
+def _n_columns(model: Model) -> int:
     if not hasattr(model, "predict"):
         return int(getattr(model, "_n_features_out", model.n_features_in_))
     is_binary = is_classifier(model) and len(model.classes_) == 2
@@ -117,7 +118,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     add_onnx_graph(scope, operator, container, graph.finish(outputs))
 
 
-def _as_skl2onnx(graph: Graph, model: Any, outputs: Outputs, *, is_raw: bool) -> Outputs:
+def _as_skl2onnx(graph: Graph, model: Model, outputs: Outputs, *, is_raw: bool) -> Outputs:
     """Outputs in skl2onnx's form: two axes, integers as int64, decision values f of two classes as [f, -f].
 
     So it writes `SVC`; [-f, f] with its option `raw_scores`, which its graphs of calibrated classifiers set.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from .._types import AnyArray, DType, Model
 from ..compression.rows import MAX_ROUNDING
 from ..data.labels import class_pairs
 from ..estimators import LandmarkNystroem, OCASClassifier
@@ -36,7 +37,7 @@ _WRITERS: dict[type, Callable[[Graph, Any], str]] = {
 }
 
 
-def to_onnx(model: Any, *, dtype: Any = None) -> Any:
+def to_onnx(model: Model, *, dtype: Any = None) -> Any:
     """Export a fitted machine as an ONNX model, which predicts without Python.
 
     Parameters
@@ -106,7 +107,7 @@ def to_onnx(model: Any, *, dtype: Any = None) -> Any:
     return graph.finish(write_parts(graph, parts))
 
 
-def make_graph(parts: Parts, input_dtype: np.dtype[Any] | None = None) -> Graph:
+def make_graph(parts: Parts, input_dtype: DType | None = None) -> Graph:
     """An empty graph for a fitted model, by default in its machine's dtype."""
     machine = machines_in(parts.machine)[0]  # of several calibrated ones, on the same data, the first
     landmarks = [step.landmarks_.dtype for step in parts.steps if isinstance(step, LandmarkNystroem)]
@@ -133,7 +134,7 @@ def write_parts(graph: Graph, parts: Parts) -> Outputs:
     return _write_outputs(graph, parts.machine, _apply(graph, write(graph, machine), parts.of_target))
 
 
-def write_step(graph: Graph, step: Any) -> None:
+def write_step(graph: Graph, step: Model) -> None:
     """Scale the samples of the graph, or replace them by `LandmarkNystroem`'s; a ValueError names another step."""
     if isinstance(step, LandmarkNystroem):
         graph.x = write_coordinates(graph, step._model)
@@ -151,7 +152,7 @@ def _apply(graph: Graph, values: str, operations: Operations) -> str:
     return values
 
 
-def _columns_lost(step: Any) -> NDArray[np.intp]:
+def _columns_lost(step: Model) -> NDArray[np.intp]:
     """The columns whose spread, which a scaling has kept, float32 rounds away: by over 1e-4 of it."""
     if isinstance(step, StandardScaler) and step.scale_ is not None and step.mean_ is not None:
         largest, spread = np.abs(step.mean_), step.scale_
@@ -162,7 +163,7 @@ def _columns_lost(step: Any) -> NDArray[np.intp]:
     return np.flatnonzero((largest * np.finfo(np.float32).eps > MAX_ROUNDING * spread) & (spread > 0))
 
 
-def _write_calibrated(graph: Graph, model: Any) -> Outputs:
+def _write_calibrated(graph: Graph, model: Model) -> Outputs:
     """The mean of the members' probabilities, and the class of the largest."""
     members = [_probabilities(graph, member) for member in model.calibrated_classifiers_]
     mean = graph.mean(members)
@@ -194,7 +195,7 @@ def _probabilities(graph: Graph, member: Any) -> str:
     return graph("Where", is_zero, np.full(k, 1.0 / k), graph("Div", p, total))
 
 
-def _write_outputs(graph: Graph, model: Any, values: str) -> Outputs:
+def _write_outputs(graph: Graph, model: Model, values: str) -> Outputs:
     """The outputs of a classifier, outlier detector or regressor, from its decision values (rows, q)."""
     further: Outputs = {}
     if is_classifier(model):
@@ -219,14 +220,14 @@ def _sigmoids(graph: Graph, values: str, n_classes: int) -> str:
     return graph("Softmax", graph("Neg", graph("Softplus", opposite)), axis=1)
 
 
-def n_scores(model: Any) -> int:
+def n_scores(model: Model) -> int:
     """Number of scores of a row: 1 also where they have the shape (rows,)."""
     if is_classifier(model) and getattr(model, "decision_function_shape", "ovo") == "ovr":
         return len(model.classes_)
     return len(model.intercept_) if hasattr(model, "intercept_") else model.predictor_.n_outputs
 
 
-def _write_label(graph: Graph, classes: NDArray[Any], number: str) -> Output:
+def _write_label(graph: Graph, classes: AnyArray, number: str) -> Output:
     """The class of each row, by its number: numbers, or strings as objects."""
     if classes.dtype.kind not in "iufb":
         if not all(isinstance(label, str) for label in classes.tolist()):
@@ -235,7 +236,7 @@ def _write_label(graph: Graph, classes: NDArray[Any], number: str) -> Output:
     return graph.rows_of(graph.as_given(classes), number), classes.dtype, ()
 
 
-def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[int, ...]]:
+def _classify(graph: Graph, model: Model, values: str) -> tuple[str, str, tuple[int, ...]]:
     """Class numbers, scores, and the shape of one row's scores, as in `estimators._predictor`."""
     k, order = len(model.classes_), getattr(model, "label_order_", None)
     if k == 2:
@@ -264,7 +265,7 @@ def _write_pair_matrix(graph: Graph, values: str, k: int) -> str:
     return graph("Gather", graph.with_zero(graph("Concat", values, graph("Neg", values), axis=1)), place, axis=1)
 
 
-def _largest(graph: Graph, values: str, order: NDArray[Any] | None = None) -> str:
+def _largest(graph: Graph, values: str, order: AnyArray | None = None) -> str:
     """The column of each row's largest value: (rows,); of equal ones the first, or the first in an order."""
     if order is None:
         return graph("ArgMax", values, axis=1, keepdims=0)

@@ -7,7 +7,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .._types import AnyArray, DType
 
 OPSET = 18
 _INPUT = "X"
@@ -28,7 +29,7 @@ class Graph:
     samples as they are given; `output_dtype`, of scores, that of the input, or float32 of integers.
     """
 
-    def __init__(self, dtype: str, n_features: int, input_dtype: np.dtype[Any] | None = None) -> None:
+    def __init__(self, dtype: str, n_features: int, input_dtype: DType | None = None) -> None:
         try:
             import onnx
         except ImportError as error:
@@ -54,10 +55,10 @@ class Graph:
         self._nodes.append(self.onnx.helper.make_node(operator, names, results, name=results[0], **attributes))
         return results
 
-    def _constant(self, array: NDArray[Any]) -> str:
+    def _constant(self, array: AnyArray) -> str:
         return self.as_given(array.astype(self.dtype) if array.dtype.kind == "f" else array)
 
-    def as_given(self, array: NDArray[Any]) -> str:
+    def as_given(self, array: AnyArray) -> str:
         """A constant of an array's own dtype."""
         name = f"constant_{next(self._numbers)}"
         self._constants.append(self.onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
@@ -140,7 +141,7 @@ class Graph:
         values = [n, self("Equal", n, n), *(value for value, _ in states)]
         return self._add("Loop", values, len(states), body=graph)
 
-    def for_each_row(self, number: NDArray[Any], rows: Value) -> str:
+    def for_each_row(self, number: AnyArray, rows: Value) -> str:
         """A number, as often as an array has rows: (rows,)."""
         return self("Expand", number, self("Shape", rows, end=1))
 
@@ -168,5 +169,5 @@ class Graph:
         self.onnx.checker.check_model(model, full_check=True)
         return model
 
-    def _type(self, dtype: np.dtype[Any]) -> int:
+    def _type(self, dtype: DType) -> int:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))

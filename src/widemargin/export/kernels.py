@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from .._types import AnyArray, Rows
 from ..kernels.functions import RBF, ExponentialKernel, Laplacian, Linear, Polynomial, Sigmoid
 from .graph import Graph, Value
 
@@ -30,7 +30,7 @@ def check_written(kernel: Any) -> None:
         )
 
 
-def dense(graph: Graph, points: Any) -> NDArray[Any]:
+def dense(graph: Graph, points: Rows) -> AnyArray:
     """Points (m, d) as a dense array of the graph's dtype; a ValueError if an ONNX file cannot have so many bytes."""
     n_bytes = points.shape[0] * points.shape[1] * graph.dtype.itemsize
     if n_bytes > _MAX_BYTES:
@@ -41,7 +41,7 @@ def dense(graph: Graph, points: Any) -> NDArray[Any]:
     return np.asarray(points.toarray() if sp.issparse(points) else points, graph.dtype)
 
 
-def prepare(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> tuple[str, Points]:
+def prepare(graph: Graph, x: str, points: AnyArray, kernel: Any) -> tuple[str, Points]:
     """Rows x (rows, d) and points (m, d) for `write_argument`: of the RBF kernel both less the points' mean."""
     if not isinstance(kernel, RBF):
         return x, Points(scaled(kernel, points).T, points[:, :0].sum(axis=1))
@@ -75,7 +75,7 @@ def write_kernel(graph: Graph, kernel: Any, argument: str) -> str:
     return graph("Tanh", inner) if isinstance(kernel, Sigmoid) else graph("Pow", inner, np.array(kernel.degree))
 
 
-def scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
+def scaled(kernel: Any, points: AnyArray) -> AnyArray:
     """Points, for kernels of inner products with gamma times gamma.
 
     If gamma were a factor of the inner products, onnxruntime would fuse the two and round gamma to float32.

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import nystroem
+from .._types import AnyArray
 from ..kernels.functions import Linear
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
@@ -88,7 +88,7 @@ def write_coordinates(graph: Graph, model: NystroemCoordinates) -> str:
     return graph("MatMul", values, model.factor)
 
 
-def _write_argument(graph: Graph, points: NDArray[Any], kernel: Any) -> str:
+def _write_argument(graph: Graph, points: AnyArray, kernel: Any) -> str:
     """Kernel arguments of all rows and points (m, d): (rows, m)."""
     return write_argument(graph, *prepare(graph, graph.x, dense(graph, points), kernel), kernel)
 
@@ -104,7 +104,7 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
     """Decision values of each row by the machines of its leaf: (rows, q)."""
     leaf = _write_routing(graph, tree.tree)
 
-    def of_leaf(table: NDArray[Any]) -> Value:
+    def of_leaf(table: AnyArray) -> Value:
         """The entry of each row's leaf; of a single leaf its entry, for all rows."""
         return table[0] if leaf is None else graph.rows_of(table, leaf)
 

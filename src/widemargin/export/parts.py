@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import Model
 from ..estimators._row_function import SCALINGS, Operations, column_operations, is_passed
 from ..estimators._wrapped import unwrap
 from ..models.linear import LinearModel
@@ -29,8 +30,8 @@ _OF_FUNCTION: dict[Any, Operations] = {
 class Parts(NamedTuple):
     """The steps of a model's pipelines, its machine or calibrated ones, and operations on the values of `predict`."""
 
-    steps: list[Any]
-    machine: Any
+    steps: list[Model]
+    machine: Model
     of_target: Operations
 
     @property
@@ -49,7 +50,7 @@ class Parts(NamedTuple):
         raise step_error(first)  # it takes text
 
 
-def split(model: Any) -> Parts:
+def split(model: Model) -> Parts:
     """The parts of a fitted model; a ValueError names a transformer of targets that is not written."""
     model = unwrap(model)
     if isinstance(model, Pipeline):
@@ -62,7 +63,7 @@ def split(model: Any) -> Parts:
     return Parts([], model, [])
 
 
-def step_operations(step: Any) -> Operations:
+def step_operations(step: Model) -> Operations:
     """What a step does to the columns; ValueError that names another kind of step."""
     if isinstance(step, SimpleImputer):
         values = step.statistics_
@@ -92,7 +93,7 @@ def _back(model: TransformedTargetRegressor) -> Operations:
     return operations
 
 
-def find_writer(writers: Mapping[type, Writer], model: Any) -> tuple[Any, Writer]:
+def find_writer(writers: Mapping[type, Writer], model: Model) -> tuple[Any, Writer]:
     """The decision functions of an estimator, and what writes them; ValueError for a model that has none of ours."""
     machine = decision_functions(model)
     if write := writers.get(type(machine)):
@@ -104,7 +105,7 @@ def find_writer(writers: Mapping[type, Writer], model: Any) -> tuple[Any, Writer
     )
 
 
-def decision_functions(model: Any) -> Any:
+def decision_functions(model: Model) -> Any:
     """The decision functions of an estimator: a model of `models`, or None."""
     if type(model).__module__.startswith("sklearn."):
         return None
@@ -113,7 +114,7 @@ def decision_functions(model: Any) -> Any:
     return getattr(model, "predictor_", getattr(model, "_model", None))
 
 
-def step_error(step: Any) -> ValueError:
+def step_error(step: Model) -> ValueError:
     """The error of a pipeline with a step that is not written."""
     return ValueError(
         f"model has the step {' '.join(repr(step).split())}, which is not written. to_onnx and to_c write "

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import Model, Rows
 from ..data.csr import canonical, check_sparse
 from ..estimators._fitted_state import FittedState
 from ..estimators._validation import FLOATS, shown
@@ -27,14 +28,14 @@ _LIBSVM = (
 )
 
 
-def is_libsvm(model: Any) -> bool:
+def is_libsvm(model: Model) -> bool:
     """Whether a model is one of scikit-learn's estimators with LIBSVM, or of scikit-learn-intelex's."""
     from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM  # imported here, as fits do not need it
 
     return isinstance(model, SVC | SVR | NuSVC | NuSVR | OneClassSVM)
 
 
-def check_libsvm(model: Any) -> None:
+def check_libsvm(model: Model) -> None:
     """Check that arrays which scikit-learn passes to LIBSVM fit one another: LIBSVM does not check their lengths.
 
     Parameters
@@ -70,7 +71,7 @@ def check_libsvm(model: Any) -> None:
             raise ValueError(f"{key} must have {n_pairs} entries or none, got {len(fitted.value(key))}")
 
 
-def machine_of_libsvm(model: Any) -> Any:
+def machine_of_libsvm(model: Model) -> Model:
     """The machine of a fitted `SVC`, `NuSVC`, `SVR`, `NuSVR` or `OneClassSVM`."""
     check_is_fitted(model)
     check_libsvm(model)
@@ -91,7 +92,7 @@ def machine_of_libsvm(model: Any) -> Any:
     return machine
 
 
-def adopt(model: Any) -> Any:
+def adopt(model: Model) -> Model:
     """A fitted machine of ThunderSVM's as one of ours, of cuML's as scikit-learn's; any other model itself."""
     package = type(model).__module__.partition(".")[0]
     if package == "cuml" and hasattr(model, "as_sklearn"):
@@ -116,7 +117,7 @@ def kernel_parameters(own: Mapping[str, Any], gamma: float) -> dict[str, Any]:
     return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": own["coef0"]}
 
 
-def rows_of(X: Any) -> Any:
+def rows_of(X: Rows) -> Any:
     """Points as kernels take them: float32 or float64, dense in C order or CSR without repeated entries."""
     X = X if X.dtype in FLOATS else X.astype(np.float64)
     return canonical(check_sparse(X)) if sp.issparse(X) else np.ascontiguousarray(X)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import OutlierMixin
 
-from .._types import Labels, Matrix, Vector
+from .._types import AnyArray, Given, Labels, Matrix, Rows, Vector
 from ..data.labels import class_pairs
 from ..estimators._dual_attributes import compact_pair_coefficients
 from ..estimators._fitted_state import FittedState
@@ -48,7 +48,7 @@ class ImportedMachine(ExpansionMachine, FrozenMachine):
     support_vectors_: Any
     dual_coef_: Matrix
 
-    def take(self, points: Any, coef: ArrayLike, intercept: ArrayLike, **further: Any) -> Any:
+    def take(self, points: Rows, coef: ArrayLike, intercept: ArrayLike, **further: Any) -> Any:
         """Set the fitted attributes, and `further` ones; return the machine."""
         self._set_kernel("float64")
         if not points.shape[0]:  # a constant function, such as a regressor of y within epsilon; models have a point
@@ -101,7 +101,7 @@ class _AsTheProgram:
     """
 
     label_order_: Labels  # the numbers in `classes_` of the file's labels
-    _ranks: Callable[[Matrix, int], NDArray[Any]]  # votes or values, the largest of which wins
+    _ranks: Callable[[Matrix, int], AnyArray]  # votes or values, the largest of which wins
     _has_probabilities: bool
     _decision_values: Callable[..., Any]
     _class_probabilities: Callable[[Matrix], Matrix]
@@ -264,8 +264,8 @@ def couple(pairs: NDArray[np.float64]) -> Matrix:
 
 def make_votes(
     kernel: dict[str, Any],
-    labels: NDArray[Any],
-    points: Any,
+    labels: AnyArray,
+    points: Rows,
     coef: Matrix,
     n_support: Labels,
     rho: Vector,
@@ -328,7 +328,7 @@ def class_blocks(coef: Matrix, k: int) -> tuple[Labels, Matrix, Labels]:
     return np.concatenate(places), np.hstack(blocks), np.array([len(columns) for columns in places])
 
 
-def name_labels(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
+def name_labels(labels: AnyArray, classes: Given) -> AnyArray:
     """The labels of a file (k,), or the user's names of them: by label, or in ascending order of the labels."""
     if classes is None:
         return labels
@@ -350,12 +350,12 @@ def name_labels(labels: NDArray[Any], classes: Any) -> NDArray[Any]:
     return named
 
 
-def dense_if_full(rows: Any) -> Any:
+def dense_if_full(rows: Rows) -> Rows:
     """Rows of a CSR array as a dense one where that takes no more memory, about."""
     return np.ascontiguousarray(rows.toarray()) if 2 * rows.nnz >= np.prod(rows.shape, dtype=float) else rows
 
 
-def csr(values: Vector, indices: Labels, counts: Labels, d: int) -> Any:
+def csr(values: Vector, indices: Labels, counts: Labels, d: int) -> Rows:
     """A CSR array (len(counts), d), from the values and column numbers of its rows one after another."""
     ends = np.concatenate([[0], np.cumsum(counts)])
     dtype = np.int32 if max(d, ends[-1]) < 2**31 else np.int64

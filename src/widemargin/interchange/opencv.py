@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from .._types import Vector
+from .._types import Given, Model, Vector
 from ..datasets.files import quoted
 from .lines import Fields, Lines
 from .machines import ImportedOutlierDetector, ImportedRegressor, class_blocks, make_votes, name_labels
@@ -122,7 +122,7 @@ def parse_yaml(lines: Lines) -> _Node:
     return root
 
 
-def read_opencv(root: _Node, classes: Any) -> Any:
+def read_opencv(root: _Node, classes: Given) -> Model:
     """Read a model of OpenCV from the elements of its document."""
     root.check()
     model, lines = root.children.get("opencv_ml_svm", root), root.lines

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, cast
 
+from .._types import Given, Model
 from ..datasets.files import MODEL_STARTS, PathLike, file_error, quoted
 from ..estimators._validation import check_integer
 from .fitted import adopt, is_libsvm, machine_of_libsvm
@@ -16,7 +17,7 @@ from .scales import scaled
 from .text_models import read_liblinear, read_libsvm, read_svmlight_model
 
 
-def read_machine(model: Any, *, scale: Any = None, classes: Any = None, n_features: int | None = None) -> Any:
+def read_machine(model: Model, *, scale: Given = None, classes: Given = None, n_features: int | None = None) -> Model:
     r"""Read a machine that another program has trained, from its file or its Python object.
 
     When to use: a machine is there already, and should predict faster (`compress`) or without Python (`to_onnx`).
@@ -81,7 +82,7 @@ def read_machine(model: Any, *, scale: Any = None, classes: Any = None, n_featur
     return machine if scale is None else scaled(machine, scale)
 
 
-def _read_file(path: PathLike, classes: Any) -> Any:
+def _read_file(path: PathLike, classes: Given) -> Model:
     with lines_of(path) as lines:
         start = bytes(cast(Any, lines.file).peek(64)[:64].lstrip())
         for begins, kind in MODEL_STARTS.items():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from array import array
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from .._types import Given, Model
 from ..datasets.files import PathLike
 from .lines import lines_of
 from .machines import ImportedRegressor
@@ -18,7 +18,7 @@ from .machines import ImportedRegressor
 _MOST_COLUMNS = 2**24  # of a range file, whose table is dense
 
 
-def scaled(machine: Any, scale: Any) -> Any:
+def scaled(machine: Model, scale: Given) -> Model:
     """A machine that takes rows as they were before they were scaled, and predicts values in their own units.
 
     `scale` has the centre and the spread of each column, and of y: a path, a pair of them, or an array (d, 2).
@@ -51,7 +51,7 @@ def scaled(machine: Any, scale: Any) -> Any:
     return make_pipeline(scaler, machine)
 
 
-def _are_paths(scale: Any) -> bool:
+def _are_paths(scale: Given) -> bool:
     is_short = isinstance(scale, list | tuple) and len(scale) in (1, 2)
     return is_short and all(isinstance(path, str | os.PathLike) for path in scale)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Given, Model
 from .lines import Header, Lines
 from .machines import (
     ImportedClassifier,
@@ -26,7 +27,7 @@ _LIBSVM_KEYS = (
 )
 
 
-def read_libsvm(lines: Lines, classes: Any) -> Any:
+def read_libsvm(lines: Lines, classes: Given) -> Model:
     """Read a model of LIBSVM, of any type, with any kernel but a precomputed one."""
     header = Header(lines, _LIBSVM_KEYS, "SV")
     kind, kernel = header.choice("svm_type", _LIBSVM_TYPES), header.kernel("kernel_type", _LIBSVM_KERNELS)
@@ -44,12 +45,12 @@ def read_libsvm(lines: Lines, classes: Any) -> Any:
     return make_votes(kernel, name_labels(labels, classes), dense_if_full(rows), coef, n_support, rho, platt)
 
 
-def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, Any], n: int) -> Any:
+def _read_function(lines: Lines, header: Header, kind: str, kernel: dict[str, Any], n: int) -> Model:
     """A regressor or a one-class machine."""
     rho = header.numbers("rho", 1)
     for key in filter(header.__contains__, ("label", "nr_sv")):  # R's files have them
         header.integers(key, 2)
-    machine: Any = ImportedOutlierDetector(**kernel) if kind == "one_class" else ImportedRegressor(**kernel)
+    machine: Model = ImportedOutlierDetector(**kernel) if kind == "one_class" else ImportedRegressor(**kernel)
     if "prob_density_marks" in header:
         machine.density_marks_ = header.numbers("prob_density_marks", 10)
     if "probA" in header:
@@ -71,7 +72,7 @@ _SOLVERS = (*_CLASSIFIERS, *_REGRESSORS, "ONECLASS_SVM")
 _LIBLINEAR_KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 
 
-def read_liblinear(lines: Lines, classes: Any) -> Any:
+def read_liblinear(lines: Lines, classes: Given) -> Model:
     """Read a model of LIBLINEAR, of any solver."""
     header = Header(lines, _LIBLINEAR_KEYS, "w")
     solver, d, bias = header.choice("solver_type", _SOLVERS), header.integer("nr_feature", 1), header.number("bias")
@@ -108,7 +109,7 @@ _SVMLIGHT_KERNELS = ("linear", "poly", "rbf", "sigmoid")
 _SVMLIGHT_LABELS = np.array([1, -1])
 
 
-def read_svmlight_model(lines: Lines, classes: Any) -> Any:
+def read_svmlight_model(lines: Lines, classes: Given) -> Model:
     """Read a model of SVMlight, as a classifier with the labels -1 and 1.
 
     The file does not say what it was trained for: of a regression or a ranking `decision_function` is the prediction.

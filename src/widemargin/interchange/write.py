@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from .._output_files import replacing
-from .._types import Labels, Matrix, Vector
+from .._types import AnyArray, Labels, Matrix, Model, Rows, Vector
 from ..data.labels import class_pairs
 from ..datasets.files import PathLike
 from ..estimators._predictor import OneVsOnePredictor
@@ -26,7 +26,7 @@ _KERNELS = {"linear": "linear", "poly": "polynomial", "polynomial": "polynomial"
 _PARAMETERS = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
 
 
-def write_libsvm(model: Any, path: PathLike) -> None:
+def write_libsvm(model: Model, path: PathLike) -> None:
     """Write a fitted machine as a text model of LIBSVM, or a linear one as a text model of LIBLINEAR.
 
     When to use: a program has LIBSVM or LIBLINEAR built in, and should predict with a machine of ours.
@@ -77,7 +77,7 @@ def write_libsvm(model: Any, path: PathLike) -> None:
         file.writelines(f"{line}\n".encode() for line in lines)
 
 
-def _refusal(model: Any, reason: str) -> ValueError:
+def _refusal(model: Model, reason: str) -> ValueError:
     return ValueError(f"model cannot be written for LIBSVM or LIBLINEAR: {type(model).__name__} {reason}")
 
 
@@ -85,14 +85,14 @@ def _numbers(values: Iterable[float]) -> str:
     return " ".join([f"{value:.17g}" for value in values])
 
 
-def _labels(classes: NDArray[Any]) -> NDArray[np.int64]:
+def _labels(classes: AnyArray) -> NDArray[np.int64]:
     """The labels as whole numbers of 32 bits; others by their numbers."""
     if classes.dtype.kind in "iufb" and (classes == np.rint(classes)).all() and (np.abs(classes) < 2**31).all():
         return classes.astype(np.int64)
     return np.arange(len(classes))
 
 
-def _file_order(model: Any) -> Labels:
+def _file_order(model: Model) -> Labels:
     """The numbers of the classes in the order of the file: that of the program they come from, which breaks ties by it.
 
     Of our own models of two classes the larger label is first: positive values mean it, and 0 the other one.
@@ -101,7 +101,7 @@ def _file_order(model: Any) -> Labels:
     return np.asarray(getattr(model, "label_order_", np.arange(k) if k > 2 else np.array([1, 0])))
 
 
-def _linear_lines(model: Any) -> Iterator[str]:
+def _linear_lines(model: Model) -> Iterator[str]:
     """LIBLINEAR's text. Of two classes the function is positive for the label that is named first."""
     if not hasattr(model, "coef_") or not (is_classifier(model) or is_regressor(model)):
         raise _refusal(model, "is no kernel machine, linear classifier or linear regressor")
@@ -127,7 +127,7 @@ def _linear_lines(model: Any) -> Iterator[str]:
         yield _numbers(intercept) + " "
 
 
-def _kernel_lines(model: Any) -> Iterator[str]:
+def _kernel_lines(model: Model) -> Iterator[str]:
     """LIBSVM's text."""
     parameters = kernel_parameters(model._own_kernel, model._gamma)
     if (kernel := _KERNELS.get(parameters["kernel"])) is None:
@@ -165,7 +165,7 @@ def _kernel_lines(model: Any) -> Iterator[str]:
         yield f"{_numbers(coef[:, i])} {' '.join(entries)}"
 
 
-def _expansion(model: Any) -> tuple[Any, Any, Vector]:
+def _expansion(model: Model) -> tuple[Any, Any, Vector]:
     """Points (n, d), coefficients (q, n) and intercepts (q,) of a machine's decision functions."""
     machine = model._model
     if isinstance(machine, KernelExpansion):
@@ -188,7 +188,7 @@ def _expansion(model: Any) -> tuple[Any, Any, Vector]:
     return tree.features.landmarks[0], tree.coef[0], tree.intercept[0]
 
 
-def _votes(model: Any, points: Any, coef: Any, intercept: Vector) -> tuple[Any, Matrix, Vector, Labels]:
+def _votes(model: Model, points: Rows, coef: Any, intercept: Vector) -> tuple[Any, Matrix, Vector, Labels]:
     """Points, coefficients, rho and counts of a classifier in LIBSVM's layout, with the classes in our order."""
     k = len(model.classes_)
     if k == 2:  # our positive values mean the second class, LIBSVM's the first

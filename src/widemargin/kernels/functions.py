@@ -12,13 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import dual
 from .._native import gradients as native_gradients
 from .._native import kernels as native
 from .._threads import row_blocks
-from .._types import Array, Matrix, RowIndices, Vector
+from .._types import AnyArray, Array, Matrix, RowIndices, Vector
 from ..data.rows import spread_rows
 from ..data.samples import GramSamples, Samples, Selection
 
@@ -298,7 +297,7 @@ class CallableKernel(Kernel):
         batches = (A.take(rows) for rows in row_blocks(len(A), 16))
         return np.concatenate([np.zeros(0), *(self._evaluate(batch, batch).diagonal() for batch in batches)])
 
-    def _evaluate(self, A: Samples, B: Samples) -> NDArray[Any]:
+    def _evaluate(self, A: Samples, B: Samples) -> AnyArray:
         try:
             tile = _dense(self.function(A.stored(), B.stored()))
         except StopIteration as error:  # would end a loop of the caller's without a word
@@ -317,7 +316,7 @@ def check_finite(values: Array | Vector, what: str = "k(x, z)") -> None:
         raise ValueError(f"kernel must be finite, but some {what} is NaN or infinite")
 
 
-def _dense(tile: Any) -> NDArray[Any]:
+def _dense(tile: Any) -> AnyArray:
     """A callable's result as an array: for sparse rows, scikit-learn's `linear_kernel` returns a sparse one."""
     return np.asarray(tile.toarray() if sp.issparse(tile) else tile)
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import BLOCK_VALUES, ThreadTeam, row_blocks
+from .._types import AnyArray, DType
 from ..data.samples import Samples
 from .functions import ArgumentKernel
 from .scratch import Scratch
@@ -43,7 +44,7 @@ def add_kernel_gradients(
     team.map(row_block, row_blocks(len(X), min(tile_columns(X.dtype), most)))
 
 
-def _tile(buffer: NDArray[np.uint8], shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _tile(buffer: NDArray[np.uint8], shape: tuple[int, int], dtype: DType) -> AnyArray:
     """An array of this shape at the start of the buffer."""
     return buffer[: shape[0] * shape[1] * dtype.itemsize].view(dtype).reshape(shape)
 

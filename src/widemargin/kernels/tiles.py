@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._config import get_config
 from .._native import kernels
 from .._threads import BLOCK_ROWS, ThreadTeam, row_blocks
-from .._types import Array, Matrix, Vector
+from .._types import Array, DType, Matrix, Vector
 from ..data.samples import Samples
 from .functions import ExponentialKernel, Kernel
 from .scratch import Scratch
@@ -25,7 +25,7 @@ _ENTRY_WORK = 200  # count so many multiply-adds for an entry beside its inner p
 _LEAST_COLUMNS = 64  # give a tile at least so many, however small `block_bytes`
 
 
-def tile_columns(dtype: np.dtype[Any]) -> int:
+def tile_columns(dtype: DType) -> int:
     """Columns of a tile of `TILE_ROWS` rows and the configured `block_bytes`."""
     return int(max(_LEAST_COLUMNS, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - 16))
 
@@ -113,7 +113,7 @@ class _SparseColumns:
         return starts - starts[0], self.functions[part], self.coef[part]
 
 
-def _even_columns(n: int, dtype: np.dtype[Any]) -> int:
+def _even_columns(n: int, dtype: DType) -> int:
     """Columns of a tile, at most `tile_columns`, such that all tiles of n columns have about the same size."""
     most = tile_columns(dtype)
     return max(_LEAST_COLUMNS, -(-n // max(1, -(-n // most))))

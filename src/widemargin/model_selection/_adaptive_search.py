@@ -28,7 +28,7 @@ from .._memory import MemoryPlan
 from .._native import return_freed_memory
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import ROUNDING, Matrix, RowIndices, Rows, Vector
+from .._types import ROUNDING, KernelParameter, Matrix, RowIndices, Rows, Vector
 from ..algorithms.held_out import Fold
 from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..algorithms.relevance import scale_columns
@@ -80,7 +80,7 @@ class Cell(NamedTuple):
     """A scaling of the columns, a kernel, and parameters."""
 
     scaling: int
-    kernel: Any
+    kernel: KernelParameter
     gamma: float
     loss: Loss
     C: float
@@ -296,7 +296,7 @@ class AdaptiveSearch:
                     self.unseen[kernel] = [gamma for gamma in self.unseen[kernel] if gamma not in done]
             self.progress.advance()
 
-    def _first_costs(self, kernel: Any) -> Costs:
+    def _first_costs(self, kernel: KernelParameter) -> Costs:
         """The Cs of first cells: of a linear kernel, as if its rows had a mean square distance of 1 to their mean."""
         Cs = self.axes.first_costs
         if self.axes.Cs is None and kernel == "linear":
@@ -304,7 +304,7 @@ class AdaptiveSearch:
             Cs = Cs / (_LINEAR_C * _variance(self.X[rows]) or 1.0)
         return dict.fromkeys(self.axes.first_losses, Cs.tolist())
 
-    def _falls_steeply(self, kernel: Any, gammas: Sequence[float], g: int, level: Level) -> bool:
+    def _falls_steeply(self, kernel: KernelParameter, gammas: Sequence[float], g: int, level: Level) -> bool:
         """Whether the best score fell steeply at the last step from the middle gammas towards the g-th."""
         step = 1 if 2 * g + 1 < len(gammas) else -1  # to the middle
         last, before = (
@@ -415,7 +415,7 @@ class AdaptiveSearch:
         place = int(np.argmin(np.abs(allowed - value)))
         return [float(allowed[k]) for k in (place - 1, place + 1) if 0 <= k < len(allowed)]
 
-    def _coarse_gammas(self, kernel: Any) -> list[float]:
+    def _coarse_gammas(self, kernel: KernelParameter) -> list[float]:
         """From a quarter of 1 / mean distance to 1 / distance of near rows, each four times the last."""
         if kernel == "linear":
             return [1.0]
@@ -488,7 +488,7 @@ class AdaptiveSearch:
         """Whether a score is better by more than one in a million."""
         return score > other and not math.isclose(score, other, rel_tol=1e-6)
 
-    def _score(self, scaling: int, kernel: Any, gamma: float, costs: Costs, level: Level) -> bool:
+    def _score(self, scaling: int, kernel: KernelParameter, gamma: float, costs: Costs, level: Level) -> bool:
         """Score those cells of a scaling, kernel and gamma that are not known; whether there are any.
 
         Scores in other folds, on as many clusters, are kept.

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._memory import memory_plan
 from .._progress import Callback
-from .._types import Matrix, RowIndices, Vector
+from .._types import AnyArray, Given, Matrix, Model, RowIndices, Vector
 from ..data import compute_rows, compute_values
 from ..estimators._callbacks import CallbackSupportMixin, FitTask
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop, warn_user
@@ -50,7 +50,7 @@ def is_refitted(search: Any) -> bool:
     return True
 
 
-def last_step(model: Any) -> Any:
+def last_step(model: Model) -> Model:
     """The machine that predicts: of a pipeline, which scales the columns before it, the last step."""
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
@@ -95,7 +95,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
     in both.
     """
 
-    scoring: Any
+    scoring: Given
     refit: bool
     max_time: float | None
     _machine_type: type[Any]
@@ -122,10 +122,10 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         return tags
 
     @needs_refit
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> AnyArray:
         """What `best_estimator_` predicts: labels (n_samples,), or values (n_samples,) or (n_samples, n_targets)."""
         check_is_fitted(self)
-        return cast(NDArray[Any], self.best_estimator_.predict(X))
+        return cast(AnyArray, self.best_estimator_.predict(X))
 
     @needs_refit
     def as_function(self, response_method: str = "predict") -> Callable[[ArrayLike], Any]:
@@ -144,7 +144,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             wanted = f"of class {self._machine_type.__name__}, fitted on {d} features"
             raise ValueError(f"best_estimator_ must be {wanted}, got {describe(machine)}")
 
-    def _prototype(self, **parameters: Any) -> Any:
+    def _prototype(self, **parameters: Any) -> Model:
         """An unfitted machine with this estimator's parameters of the same name, and the given ones."""
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in self._machine_type._get_param_names() if name in own}
@@ -160,13 +160,13 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         left = min(left, _LAST_SECONDS) if stopped_by == "interrupt" else left
         return None if math.isinf(left) else left
 
-    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
+    def _fit_best(self, X: Given, y: Given, sample_weight: Given, max_time: float | None, found: Found) -> Model:
         """Train the model with the best parameters on all rows."""
         return self._train(X, y, sample_weight, max_time, found, **found.parameters)
 
     def _train(
-        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found, **parameters: Any
-    ) -> Any:
+        self, X: Given, y: Given, sample_weight: Given, max_time: float | None, found: Found, **parameters: Any
+    ) -> Model:
         """Train a model on all rows; the model of a stopped search with the same parameters goes on."""
         model = self._prototype(**parameters, max_time=max_time)
         if found.before is not None and found.before.get_params() == {**model.get_params(), "max_time": self.max_time}:
@@ -202,7 +202,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             )
         warn_of_stop(self, stopped_by, state)
 
-    def _take_features(self, machine: Any) -> None:
+    def _take_features(self, machine: Model) -> None:
         """Take `n_features_in_`, and `feature_names_in_` where there are any, from a machine that has seen the rows."""
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -245,7 +245,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
             task.close()
         return self
 
-    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> Found:
+    def _search(self, X: Given, y: Given, sample_weight: Given, groups: Given, callback: Callback | None) -> Found:
         """Score the cells, and set the fitted attributes but `best_estimator_`."""
         raise NotImplementedError
 
@@ -257,7 +257,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
             raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {shown(self.scoring)}")
 
-    def _without_wild_tests(self, folds: list[Fold], y: NDArray[Any], numbers: RowIndices) -> list[Fold]:
+    def _without_wild_tests(self, folds: list[Fold], y: AnyArray, numbers: RowIndices) -> list[Fold]:
         """The folds of a regression with robust losses, without wild targets among test rows unless a scorer is given.
 
         It warns of these rows, which are trained on. `numbers` are those of the rows of positive weight.
@@ -273,10 +273,10 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         left = [(train, test[~np.isin(test, wild)]) for train, test in folds]
         return [(train, test) for train, test in left if len(test)]
 
-    def _find_scorer(self, prototype: Any, y: NDArray[Any], folds: list[Fold], weights: Vector | None) -> Any:
+    def _find_scorer(self, prototype: Model, y: AnyArray, folds: list[Fold], weights: Vector | None) -> Any:
         return find_scorer(prototype, self._scoring_of(prototype, folds, weights), y)
 
-    def _make_score(self, scorer: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
+    def _make_score(self, scorer: Any, X: Given, y: AnyArray, weights: Vector | None) -> Score:
         is_weighted = weights is not None and takes_weights(scorer)
         (X,) = indexable(X)
 
@@ -288,7 +288,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
 
         return score_of
 
-    def _scoring_of(self, prototype: Any, folds: list[Fold], weights: Vector | None) -> Any:
+    def _scoring_of(self, prototype: Model, folds: list[Fold], weights: Vector | None) -> Any:
         """`scoring`; if none is given minus the pinball loss of quantiles, or the absolute error in folds of a row."""
         if self.scoring is None and getattr(prototype, "loss", None) == "quantile":
             return make_scorer(pinball_loss, greater_is_better=False, quantile=prototype.quantile)
@@ -328,7 +328,7 @@ class BestClassifier(Classifier, BestEstimator):
         return cast(Vector, self.best_estimator_.decision_function(X))
 
 
-def find_scorer(estimator: Any, scoring: Any, y: NDArray[Any]) -> Callable[..., Any]:
+def find_scorer(estimator: Model, scoring: Given, y: AnyArray) -> Callable[..., Any]:
     """scikit-learn's scorer. Where one of a positive class is named, and no label is 1, that is the second of two."""
     scorer: Callable[..., Any] = check_scoring(estimator, scoring=scoring)
     if isinstance(scoring, str) and is_classifier(estimator):
@@ -339,7 +339,7 @@ def find_scorer(estimator: Any, scoring: Any, y: NDArray[Any]) -> Callable[..., 
     return scorer
 
 
-def explain_nan(score: Callable[[Any], float], model: Any, place: str) -> ValueError:
+def explain_nan(score: Callable[[Any], float], model: Model, place: str) -> ValueError:
     """The error of a score that is NaN: where (a fold of a cell), why (by the scorer's warnings), and what helps."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -350,14 +350,14 @@ def explain_nan(score: Callable[[Any], float], model: Any, place: str) -> ValueE
     return ValueError(f"scoring gave NaN in {place}: {reasons}. Either {remedy}, or another scoring")
 
 
-def try_score(score: Callable[[Any], float], model: Any) -> None:
+def try_score(score: Callable[[Any], float], model: Model) -> None:
     """Call a scorer for the errors that it raises, on a machine of few rows: neither its warnings nor NaN count."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         score(model)
 
 
-def score_or_nan(score: Callable[[Any], float], model: Any) -> float:
+def score_or_nan(score: Callable[[Any], float], model: Model) -> float:
     """The score of a machine that scorers may not expect; NaN where they refuse it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -373,7 +373,7 @@ def takes_weights(scorer: Callable[..., Any]) -> bool:
     return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def _folds_of(cv: Any) -> Any:
+def _folds_of(cv: Given) -> Any:
     """None, a number of folds or a splitter as they are; otherwise the pairs of training and test rows."""
     is_number = isinstance(cv, Integral) and not isinstance(cv, bool)
     if cv is None or is_number or (hasattr(cv, "split") and not isinstance(cv, str | bytes)):
@@ -385,7 +385,7 @@ def _folds_of(cv: Any) -> Any:
         raise ValueError(reason) from None
 
 
-def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool, random_state: Any = None) -> list[Fold]:
+def make_splits(cv: Given, y: AnyArray, groups: Given, *, classifier: bool, random_state: Given = None) -> list[Fold]:
     """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks.
 
     None are five folds, stratified ones of classes, of rows in a random order.

@@ -8,11 +8,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
-from .._types import Matrix, RowIndices, Vector
+from .._types import AnyArray, Given, Matrix, Model, RowIndices, Vector
 from ..estimators._predictor import OneVsOnePredictor
 from ..estimators._regression_loss import targets_and_slopes
 from ..estimators._row_function import Response
@@ -33,10 +32,10 @@ def is_unequal(totals: Vector) -> bool:
 class Classification:
     """A machine for every pair of classes; for two classes one whose positive class is the second."""
 
-    y: NDArray[Any]
-    classes: NDArray[Any]
+    y: AnyArray
+    classes: AnyArray
     has_intercept: bool
-    class_weight: Any
+    class_weight: Given
     decision_function_shape: str
     break_ties: bool
 
@@ -68,7 +67,7 @@ class Classification:
         """The sum of the weights (n,) of each class's rows."""
         return np.bincount(self.y, weights, minlength=len(self.classes)).astype(np.float64)
 
-    def held_out_estimator(self, values: Matrix) -> Any:
+    def held_out_estimator(self, values: Matrix) -> Model:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
         return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
 
@@ -146,7 +145,7 @@ class Regression:
             for target, slopes in targets_and_slopes(self.y, self.slopes)
         ]
 
-    def held_out_estimator(self, values: Matrix) -> Any:
+    def held_out_estimator(self, values: Matrix) -> Model:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets), in the user's units."""
         return HeldOutRegressor((values[:, 0] if self.y.ndim == 1 else values) * self.spread + self.mean)
 
@@ -180,17 +179,17 @@ CVProblem = Classification | Regression
 class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
     """A classifier for scorers: it predicts the held-out rows, from their decision values (n_test, n_machines)."""
 
-    def __init__(self, values: Matrix, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
+    def __init__(self, values: Matrix, classes: AnyArray, decision_function_shape: str, break_ties: bool) -> None:
         self.values = values
         self.classes = self.classes_ = classes
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
 
-    def _decision_values(self, X: Any, convert: Response | None = None) -> NDArray[Any]:
+    def _decision_values(self, X: Given, convert: Response | None = None) -> AnyArray:
         _check_rows(X, self.values)
         return self.values if convert is None else convert(self.values)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Given, y: Given, sample_weight: Given = None) -> float:
         """The accuracy on the held-out rows."""
         return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
 
@@ -202,13 +201,13 @@ class HeldOutRegressor(RegressorMixin, BaseEstimator):
         self.values = values
         self.fitted_ = True
 
-    def predict(self, X: Any) -> Vector:
+    def predict(self, X: Given) -> Vector:
         """The values of the held-out rows."""
         _check_rows(X, self.values)
         return self.values
 
 
-def _check_rows(X: Any, values: Vector) -> None:
+def _check_rows(X: Given, values: Vector) -> None:
     if (n := _num_samples(X)) != len(values):
         raise ValueError(
             f"scoring wants predictions of {n} rows: a search has those of the {len(values)} held-out rows"

@@ -18,7 +18,7 @@ from sklearn.base import is_classifier
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Array, Mask, RowIndices, Vector
+from .._types import Array, Mask, Model, RowIndices, Vector
 from ..algorithms.held_out import Fold, HeldOutSolver
 from ..data.rows import positions
 from ..data.samples import Samples, converted
@@ -127,7 +127,7 @@ class SearchData:
                 raise explain_nan(score, model, describe_cell(k, len(test), cells[c]))
             yield c, value, self._predict(test, model)
 
-    def _predict(self, test: RowIndices, model: Any) -> Predictions:
+    def _predict(self, test: RowIndices, model: Model) -> Predictions:
         respond = model.decision_function if is_classifier(model) else model.predict
         return self.rows[test], respond(model.values)
 

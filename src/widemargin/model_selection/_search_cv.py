@@ -19,7 +19,7 @@ from .._memory import memory_plan
 from .._native import return_freed_memory
 from .._progress import Callback, Progress
 from .._threads import ThreadTeam
-from .._types import RowIndices, Vector
+from .._types import AnyArray, Given, KernelParameter, Model, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, scale_columns
 from ..data.rows import positions, sample_classes
 from ..data.samples import make_samples
@@ -75,20 +75,20 @@ class SearchCV(BestEstimator):
     A subclass has `_machine_type`, `_cv_problem`, and `_names`, the parameters that it chooses.
     """
 
-    Cs: Any
-    gammas: Any
-    kernels: Any
+    Cs: Given
+    gammas: Given
+    kernels: Given
     search: str
     relevance: Any
     degree: int
     coef0: float
     fit_intercept: bool
-    cv: Any
+    cv: Given
     exhaustive: bool
     n_jobs: int | None
     verbose: int
-    random_state: Any
-    refit: Any
+    random_state: Given
+    refit: Given
     _names: tuple[str, ...]
 
     def _cv_problem(self, rows: TrainingRows) -> CVProblem:
@@ -99,7 +99,7 @@ class SearchCV(BestEstimator):
         """What the user gave for epsilon: "auto", a number of values, or values."""
         return (0.0,)
 
-    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> Found:
+    def _search(self, X: Given, y: Given, sample_weight: Given, groups: Given, callback: Callback | None) -> Found:
         self._check_search()
         prototype: DualMachine = self._prototype(kernel=self._kernel_list(X)[0])
         prototype._check_parameters()
@@ -209,7 +209,7 @@ class SearchCV(BestEstimator):
 
     # --- the last machine ---
 
-    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
+    def _fit_best(self, X: Given, y: Given, sample_weight: Given, max_time: float | None, found: Found) -> Model:
         """Train the model of the best cell on all rows: after the scaling of the columns, if there is one."""
         return_freed_memory()
         if found.factors is None:
@@ -218,7 +218,9 @@ class SearchCV(BestEstimator):
         machine = self._train_exact_or_early(scaler.transform(X), y, sample_weight, max_time, found)
         return Pipeline([("relevance", scaler), ("machine", machine)])
 
-    def _train_exact_or_early(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found) -> Any:
+    def _train_exact_or_early(
+        self, X: Given, y: Given, sample_weight: Given, max_time: float | None, found: Found
+    ) -> Model:
         """The exact model, or early ones of fewer and fewer clusters as long as the time allows."""
         begin, level = perf_counter(), self._first_level(len(found.problem.y))
         if not level:
@@ -257,7 +259,7 @@ class SearchCV(BestEstimator):
         for kernel in self._kernel_list(np.empty((0, 0))):
             self._prototype(kernel=kernel)._check_parameters()
 
-    def _kernel_list(self, X: Any) -> list[Any]:
+    def _kernel_list(self, X: Given) -> list[Any]:
         """The kernels to try: "auto" are RBF and Laplacian, of sparse rows RBF alone."""
         if is_auto(self.kernels):
             return ["rbf"] if sp.issparse(X) else ["rbf", "laplacian"]
@@ -265,7 +267,7 @@ class SearchCV(BestEstimator):
             return [self.kernels]
         return list(dict.fromkeys(self.kernels))
 
-    def _is_exact(self, kernels: list[Any], n: int) -> bool:
+    def _is_exact(self, kernels: list[KernelParameter], n: int) -> bool:
         """Whether all cells of a grid are scored by exact machines: one cluster is as exact, where values are free."""
         if self.exhaustive or self.search == "exact" or any(kernel not in KERNELS for kernel in kernels):
             return True
@@ -285,7 +287,7 @@ class SearchCV(BestEstimator):
             found.append(None if values is None else make_values(name, values, least, largest, middle=middle))
         return found
 
-    def _axes(self, rows: TrainingRows, kernels: list[Any], names: Sequence[str]) -> Axes:
+    def _axes(self, rows: TrainingRows, kernels: list[KernelParameter], names: Sequence[str]) -> Axes:
         """What an adaptive search may try: any value where the user has given none."""
         gammas, epsilons, Cs = self._values()
         if gammas is not None:
@@ -298,21 +300,23 @@ class SearchCV(BestEstimator):
         return Axes(kernels, gammas, Cs, epsilons, _coarse(Cs, _FIRST_CS), losses)
 
     def _take_rows(
-        self, prototype: DualMachine, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[TrainingRows, NDArray[Any]]:
+        self, prototype: DualMachine, X: Given, y: Given, sample_weight: Given
+    ) -> tuple[TrainingRows, AnyArray]:
         """Validated rows of positive weight, and all targets; sets `n_features_in_`, `feature_names_in_`."""
         X, targets = prototype._accept_rows(X, y)
         self._take_features(prototype)
         return prototype._take_rows(X, targets, check_weights(sample_weight, X)), targets
 
-    def _scale_gammas(self, rows: TrainingRows, gammas: Vector, kernel: Any) -> Vector:
+    def _scale_gammas(self, rows: TrainingRows, gammas: Vector, kernel: KernelParameter) -> Vector:
         """The gammas to try: automatic ones are multiples of that of "scale"; a kernel without gamma has that one."""
         scale = resolve_gamma("scale", rows.X, rows.weights, is_gram=kernel == "precomputed")
         if callable(kernel) or kernel in WITHOUT_GAMMA:
             return np.array([scale])
         return gammas if np.iterable(self.gammas) and not is_auto(self.gammas) else scale * gammas
 
-    def _make_data(self, rows: TrainingRows, n: int, folds: list[Fold], score: Score, kernel: Any) -> SearchData:
+    def _make_data(
+        self, rows: TrainingRows, n: int, folds: list[Fold], score: Score, kernel: KernelParameter
+    ) -> SearchData:
         """The rows of positive weight, and the folds of all n rows in their numbering."""
         made, place = self._make_kernel(kernel, 1.0), positions(rows.kept, n)
         splits = [Split(*fold).renumber(place) for fold in folds]
@@ -324,17 +328,17 @@ class SearchCV(BestEstimator):
             raise ValueError(f"cv: the training rows of fold {fault[0]} have {fault[1]}")
         return data
 
-    def _make_kernel(self, kernel: Any, gamma: float) -> Kernel:
+    def _make_kernel(self, kernel: KernelParameter, gamma: float) -> Kernel:
         return make_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _limits(self, kernel: Any) -> Limits:
+    def _limits(self, kernel: KernelParameter) -> Limits:
         prototype: DualMachine = self._prototype(kernel=kernel)
         return prototype._settings(self._make_kernel(kernel, 1.0), 1).limits
 
     # --- a grid of exact cells ---
 
     def _search_grid(
-        self, part: Part, kernels: list[Any], callback: Callback | None, known: Mapping[str, Vector]
+        self, part: Part, kernels: list[KernelParameter], callback: Callback | None, known: Mapping[str, Vector]
     ) -> tuple[Found, list[Predictions]]:
         """Score the cells of each kernel's grid, one kernel after the other; `known` is an earlier search's history.
 
@@ -397,7 +401,7 @@ class SearchCV(BestEstimator):
     def _search_adaptively(
         self,
         parts: list[Part],
-        kernels: list[Any],
+        kernels: list[KernelParameter],
         names: Sequence[str],
         callback: Callback | None,
         known: Mapping[str, Vector],

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Labels, Matrix, RowIndices
+from .._types import Given, Labels, Matrix, Model, RowIndices
 from ..algorithms.held_out import Fold, HeldOutSolver
 from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..data import compute_rows, compute_values
@@ -39,14 +39,14 @@ from ._grid_race import samples_of
 
 
 def calibrate(
-    model: Any,
+    model: Model,
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,
     method: str = "sigmoid",
     n_folds: int = 5,
-    random_state: Any = None,
+    random_state: Given = None,
 ) -> CalibratedClassifierCV:
     """A classifier with `predict_proba`, around a machine that stays as it is.
 
@@ -126,9 +126,9 @@ def calibrate(
     return _around(model, curves)
 
 
-def _parts(model: Any) -> tuple[list[Any], DCSVMClassifier]:
+def _parts(model: Model) -> tuple[list[Any], DCSVMClassifier]:
     """The steps before the machine, and the machine; a ValueError for what is none."""
-    steps: list[Any] = []
+    steps: list[Model] = []
     machine = unwrap(model)
     while isinstance(machine, Pipeline):
         steps += [step for _, step in machine.steps[:-1] if step not in (None, "passthrough")]
@@ -147,7 +147,7 @@ def _parts(model: Any) -> tuple[list[Any], DCSVMClassifier]:
     return steps, machine
 
 
-def _training_rows(machine: DCSVMClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Any]:
+def _training_rows(machine: DCSVMClassifier, X: Given, y: Given, sample_weight: Given) -> tuple[TrainingRows, Any]:
     """The rows of positive weight, and these as the machine predicts them; a ValueError if they are other ones."""
     checked, shape = copy(machine), getattr(machine, "shape_fit_", None)
     X, targets = checked._accept_rows(X, y, reset=False)
@@ -172,7 +172,7 @@ def _deal(y: Labels, n_folds: int, rng: np.random.Generator) -> list[RowIndices]
     return [np.flatnonzero(fold == k) for k in range(min(n_folds, len(y)))]
 
 
-def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests: list[RowIndices]) -> Matrix:
+def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Given, tests: list[RowIndices]) -> Matrix:
     """Decision values (n, n_pairs) of the rows by machines that have not seen them; NaN where it was stopped."""
     kernel, n = machine._make_kernel(), len(rows.y)
     problem = Classification(rows.y, rows.classes, machine.fit_intercept, machine.class_weight, "ovr", False)
@@ -209,7 +209,7 @@ def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Any, tests
 class _HeldOutScores(ClassifierMixin, BaseEstimator):
     """A classifier whose rows are their own decision values, so that scikit-learn fits curves to these."""
 
-    def fit(self, X: Matrix, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Matrix, y: Given, sample_weight: Given = None) -> Self:
         self.classes_ = np.unique(y)
         return self
 
@@ -219,7 +219,7 @@ class _HeldOutScores(ClassifierMixin, BaseEstimator):
     predict = decision_function  # scikit-learn wants it, and does not call it
 
 
-def _around(model: Any, curves: CalibratedClassifierCV) -> CalibratedClassifierCV:
+def _around(model: Model, curves: CalibratedClassifierCV) -> CalibratedClassifierCV:
     """The calibrated classifier of a model, from one that was fitted to its held-out values."""
     curves.set_params(estimator=FrozenEstimator(model), cv=None)
     curves.calibrated_classifiers_[0].estimator = model

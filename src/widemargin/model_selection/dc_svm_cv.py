@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Given
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._predictor import Regressor
 from ..estimators._regression_loss import LOSSES
@@ -160,18 +161,18 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
 
     def __init__(
         self,
-        Cs: Any = "auto",
-        gammas: Any = "auto",
+        Cs: Given = "auto",
+        gammas: Given = "auto",
         *,
-        kernels: Any = "auto",
-        cv: Any = None,
-        scoring: Any = None,
-        class_weight: Any = "auto",
+        kernels: Given = "auto",
+        cv: Given = None,
+        scoring: Given = None,
+        class_weight: Given = "auto",
         max_time: float | None = None,
         n_jobs: int | None = None,
         search: str = "auto",
         relevance: Any = "auto",
-        refit: Any = True,
+        refit: Given = True,
         exhaustive: bool = False,
         degree: int = 3,
         coef0: float = 0.0,
@@ -182,7 +183,7 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         max_iter: int = -1,
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Given = None,
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas
@@ -289,20 +290,20 @@ class DCSVMRegressorCV(Regressor, SearchCV):
 
     def __init__(
         self,
-        Cs: Any = "auto",
-        gammas: Any = "auto",
+        Cs: Given = "auto",
+        gammas: Given = "auto",
         *,
-        epsilons: Any = "auto",
-        kernels: Any = "auto",
-        cv: Any = None,
-        scoring: Any = None,
+        epsilons: Given = "auto",
+        kernels: Given = "auto",
+        cv: Given = None,
+        scoring: Given = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
         loss: str = "epsilon_insensitive",
         quantile: float | Sequence[float] = 0.5,
         search: str = "auto",
         relevance: Any = "auto",
-        refit: Any = True,
+        refit: Given = True,
         exhaustive: bool = False,
         degree: int = 3,
         coef0: float = 0.0,
@@ -311,7 +312,7 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         max_iter: int = -1,
         memory_budget: int | str | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: Given = None,
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas
@@ -348,7 +349,7 @@ class DCSVMRegressorCV(Regressor, SearchCV):
         return self.epsilons if self.loss == "epsilon_insensitive" else (0.0,)
 
     def _train(
-        self, X: Any, y: Any, sample_weight: Any, max_time: float | None, found: Found, **parameters: Any
+        self, X: Given, y: Given, sample_weight: Given, max_time: float | None, found: Found, **parameters: Any
     ) -> DCSVMRegressor:
         """Train on targets of unit spread; the model, its C and its epsilon are then in the user's units."""
         mean, spread = found.problem.mean, found.problem.spread

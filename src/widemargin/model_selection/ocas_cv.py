@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from .._memory import memory_plan
 from .._progress import Callback, Progress
-from .._types import Matrix, RowIndices
+from .._types import AnyArray, Given, Matrix, Model, RowIndices
 from ..data.rows import spread_rows
 from ..estimators._linear_machine import LinearMachine
 from ..estimators._predictor import Regressor
@@ -42,8 +41,8 @@ _C_RANGE = 1e-4, 10.0  # of an automatic path
 class LabelledRows(NamedTuple):
     """Rows X (n, d), labels (n,) and weights (n,) or None."""
 
-    X: Any
-    y: Any
+    X: Given
+    y: Given
     weights: Any
 
     def take(self, rows: RowIndices) -> LabelledRows:
@@ -54,11 +53,11 @@ class LabelledRows(NamedTuple):
 class PathSearch(BestEstimator):
     """Base of linear machines with C chosen along a path: in each fold a machine goes on with the planes before it."""
 
-    Cs: Any
-    cv: Any
+    Cs: Given
+    cv: Given
     verbose: int
 
-    def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> Found:
+    def _search(self, X: Given, y: Given, sample_weight: Given, groups: Given, callback: Callback | None) -> Found:
         Cs = make_values("Cs", self.Cs, *_C_RANGE, middle=1.0)
         machine: LinearMachine = self._prototype()
         machine._check_parameters()
@@ -76,13 +75,13 @@ class PathSearch(BestEstimator):
         self._set_results(scores, stopped_by)
         return Found({"C": self.C_}, stopped_by)
 
-    def _check_rows(self, machine: LinearMachine, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+    def _check_rows(self, machine: LinearMachine, X: Given, y: Given, sample_weight: Given) -> LabelledRows:
         """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
         X, y = machine._check_targets(X, y)
         self._take_features(machine)
         return LabelledRows(X, y, None if sample_weight is None else check_weights(sample_weight, y))
 
-    def _path_unit(self, y: NDArray[Any]) -> float:
+    def _path_unit(self, y: AnyArray) -> float:
         """What the values of an automatic path are multiples of."""
         return 1.0
 
@@ -192,12 +191,12 @@ class OCASClassifierCV(BestClassifier, PathSearch):
 
     def __init__(
         self,
-        Cs: Any = 10,
+        Cs: Given = 10,
         *,
-        cv: Any = None,
-        scoring: Any = None,
+        cv: Given = None,
+        scoring: Given = None,
         loss: str = "hinge",
-        class_weight: Any = None,
+        class_weight: Given = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
         refit: bool = True,
@@ -282,10 +281,10 @@ class OCASRegressorCV(Regressor, PathSearch):
 
     def __init__(
         self,
-        Cs: Any = 10,
+        Cs: Given = 10,
         *,
-        cv: Any = None,
-        scoring: Any = None,
+        cv: Given = None,
+        scoring: Given = None,
         loss: str = "epsilon_insensitive",
         epsilon: float = 0.0,
         quantile: float = 0.5,
@@ -313,7 +312,7 @@ class OCASRegressorCV(Regressor, PathSearch):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    def _path_unit(self, y: NDArray[Any]) -> float:
+    def _path_unit(self, y: AnyArray) -> float:
         ordinary = np.delete(y, wild_rows(y))
         return 1.0 if self.loss == "squared_epsilon_insensitive" else float(ordinary.std()) or 1.0
 
@@ -333,7 +332,7 @@ def _score_on_user_rows(score: Score, machine: LinearMachine) -> Score:
     def score_of(test: RowIndices) -> Callable[[Any], float]:
         of_model = score(test)
 
-        def with_names(model: Any) -> float:
+        def with_names(model: Model) -> float:
             if names is not None:
                 model.feature_names_in_ = names
             return of_model(model)

@@ -21,7 +21,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import type_of_target
 
 from .._config import resolve_memory_budget
-from .._types import RowIndices
+from .._types import AnyArray, Given, Model, RowIndices
 from ..data.csr import check_sparse
 from ..data.rows import occupied_columns
 from ..estimators._training_warnings import describe_wild_targets, wild_rows
@@ -82,8 +82,8 @@ class _Data:
         What is done with the rows before the model.
     """
 
-    X: Any
-    y: NDArray[Any]
+    X: Given
+    y: AnyArray
     is_regression: bool
     counts: NDArray[np.intp]
     first_step: Any = None
@@ -190,7 +190,7 @@ def suggest(
 # --- the data ---
 
 
-def _check_data(X: Any, y: Any) -> _Data:
+def _check_data(X: Given, y: Given) -> _Data:
     """Validated rows, with a line about them."""
     if sp.issparse(X):
         check_sparse(X)
@@ -224,12 +224,12 @@ def _check_data(X: Any, y: Any) -> _Data:
     return data
 
 
-def _are_targets(y: NDArray[Any]) -> bool:
+def _are_targets(y: AnyArray) -> bool:
     """Whether y are targets of a regression: numbers with a fraction, or floats of more than a hundred values."""
     return type_of_target(y) == "continuous" or (y.dtype.kind == "f" and len(np.unique(y)) > MOST_CLASSES)
 
 
-def _report_order(targets: NDArray[Any]) -> None:
+def _report_order(targets: AnyArray) -> None:
     """Say where targets of neighbouring rows, class numbers or values, agree more than those of any two rows."""
     if targets.dtype.kind == "f":
         centred = targets - targets.mean()
@@ -244,7 +244,7 @@ def _report_order(targets: NDArray[Any]) -> None:
         )
 
 
-def _first_step(X: Any) -> Any:
+def _first_step(X: Given) -> Model:
     """Tf-idf of word counts; a scaler if the spreads of the columns differ tenfold, of sparse rows MaxAbsScaler."""
     if _is_counts(X):
         print("scaling: tf-idf, as the entries are counts of words")
@@ -262,7 +262,7 @@ def _first_step(X: Any) -> Any:
     return first_step
 
 
-def _is_counts(X: Any) -> bool:
+def _is_counts(X: Given) -> bool:
     """Whether sparse rows are counts of words: whole numbers >= 0, a tenth of them above 1."""
     if not sp.issparse(X) or X.shape[1] < _COUNT_COLUMNS or not X.nnz:
         return False
@@ -395,13 +395,13 @@ def _choose(
     return search(max_time=limit, **data.folds, **data.scoring), f"{parameters} by cross-validation on all rows; {took}"
 
 
-def _with_parameters(kind: Any, data: _Data, probe: _Probe | None, **options: Any) -> Any:
+def _with_parameters(kind: Any, data: _Data, probe: _Probe | None, **options: Any) -> Model:
     """An estimator with those of a probe's parameters that it has."""
     found = {} if probe is None else probe.parameters
     return kind(**{name: v for name, v in found.items() if name in kind().get_params()}, **data.weighting, **options)
 
 
-def _linear(data: _Data, probe: _Probe | None, max_time: float | None) -> Any:
+def _linear(data: _Data, probe: _Probe | None, max_time: float | None) -> Model:
     """A linear machine; one without a search, where a class has a single row."""
     if data.counts.min() < 2:
         return OCASClassifier(1.0 if probe is None else probe.linear_cost, max_time=max_time, **data.weighting)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
-from .._types import Array, Gradients, Labels, Matrix, RowIndices, Vector
+from .._types import Array, Gradients, Labels, Matrix, RowIndices, Rows, Vector
 from ..data.samples import GramSamples, Samples
 from ..kernels.functions import ArgumentKernel, Kernel, Linear
 from ..kernels.gradients import add_kernel_gradients
@@ -47,14 +47,14 @@ class ClusteredExpansion:
     """
 
     kernel: Kernel
-    points: Any
+    points: Rows
     starts: NDArray[np.intp]
     coef: Any
     intercept: Matrix
     router: Router
     averages: bool
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
+    def decision_values(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values of the rows of X (n, d): shape (n, n_functions), float64.
 
         f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4. It costs the routing
@@ -86,7 +86,7 @@ class ClusteredExpansion:
 
         return decision_values
 
-    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
+    def decision_gradients(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64.
 
         They are those of the formula by which a row's decision values are computed: which cluster it is routed to, and
@@ -98,7 +98,7 @@ class ClusteredExpansion:
                 self._add_early_gradients(X[rows], out[rows], team)
         return out
 
-    def _blocks_within(self, n_bytes: int, X: Any, copied: int = 0) -> list[slice]:
+    def _blocks_within(self, n_bytes: int, X: Rows, copied: int = 0) -> list[slice]:
         """Blocks of rows of X whose copies, and `copied` values of each row in float64, take so many bytes."""
         row_bytes = ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize + 8 * copied
         return row_blocks(X.shape[0], int(np.clip(n_bytes // row_bytes, BLOCK_ROWS, _MOST_ROWS)))
@@ -121,7 +121,7 @@ class ClusteredExpansion:
         """What the router subtracts from rows."""
         return self.router.points.shift
 
-    def _values_of_rows(self, X: Any, team: ThreadTeam) -> Matrix:
+    def _values_of_rows(self, X: Rows, team: ThreadTeam) -> Matrix:
         """Decision values of one block of rows: (n, n_functions)."""
         labels, batch = self.router.route_with_samples(X, team)
         points = self._point_samples(X)
@@ -133,7 +133,7 @@ class ClusteredExpansion:
                 out[between] *= 0.5
         return out
 
-    def clusters_of(self, X: Any, team: ThreadTeam) -> tuple[Labels, Labels, Samples]:
+    def clusters_of(self, X: Rows, team: ThreadTeam) -> tuple[Labels, Labels, Samples]:
         """The two clusters (n,) whose mean is each row's decision value, mostly the same; and the rows as samples."""
         labels, batch = self.router.route_with_samples(X, team)
         others = labels.copy()
@@ -154,7 +154,7 @@ class ClusteredExpansion:
         is_between = ratio > BETWEEN
         return uncertain[is_between], next_labels[is_between]
 
-    def _add_early_gradients(self, X: Any, out: Gradients, team: ThreadTeam) -> None:
+    def _add_early_gradients(self, X: Rows, out: Gradients, team: ThreadTeam) -> None:
         """Add the gradients (n, n_functions, d) of the decision values."""
         (labels, others, batch), points = self.clusters_of(X, team), self._point_samples(X)
         self._add_gradients_of_clusters(batch, labels, points, out, team)
@@ -227,7 +227,7 @@ class ClusteredExpansion:
         workers = team if is_shared else ThreadTeam(1)
         workers.map(evaluate, sorted(groups, key=lambda group: group[1].start - group[1].stop))
 
-    def _point_samples(self, X: Any) -> Samples:
+    def _point_samples(self, X: Rows) -> Samples:
         """The support vectors as samples of the router's form; of a precomputed kernel, as columns of X."""
         return GramSamples(X.T, self.points) if self.kernel.sample_form == "entries" else self._routed_points
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
-from .._types import Array, Gradients, Matrix, Vector
+from .._types import Array, Gradients, Matrix, Rows, Vector
 from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.boxed_rows import BoxedRows, box_rows
@@ -39,11 +39,11 @@ class KernelExpansion:
     """
 
     kernel: Kernel
-    points: Any
+    points: Rows
     coef: Any
     intercept: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
+    def decision_values(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values coef K(points, X) + intercept, by tiles of K on `n_jobs` threads.
 
         Parameters
@@ -76,7 +76,7 @@ class KernelExpansion:
                 self._add_product(X[rows], out[:, rows], team)
         return out.T
 
-    def _add_product(self, X: Any, out: Matrix, team: ThreadTeam) -> None:
+    def _add_product(self, X: Rows, out: Matrix, team: ThreadTeam) -> None:
         """out += coef K(points, X)."""
         points, batch = self._points.pair_with(X)
         if self._boxed is None:
@@ -99,7 +99,7 @@ class KernelExpansion:
 
         return decision_values
 
-    def decision_gradients(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
+    def decision_gradients(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Gradients:
         """Gradients of the decision values by the rows: (n, n_functions, d), float64, on `n_jobs` threads.
 
         Parameters are those of `decision_values`. The kernel is an `ArgumentKernel`.
@@ -116,7 +116,7 @@ class KernelExpansion:
                 add_kernel_gradients(kernel, batch, points, self.coef, out[rows], team)
         return out
 
-    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Rows) -> tuple[Samples, Samples]:
         """The points and the rows of X as samples of the same form and precision."""
         return self._points.pair_with(X)
 
@@ -147,13 +147,13 @@ class KernelExpansion:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _blocks_within(n_bytes: int, X: Any) -> list[slice]:
+def _blocks_within(n_bytes: int, X: Rows) -> list[slice]:
     """Blocks of rows of X whose copies take so many bytes at most, but for blocks of 1024 rows."""
     row_bytes = ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
     return row_blocks(X.shape[0], max(BLOCK_ROWS, n_bytes // row_bytes))
 
 
-def weights_of(coef: Any, points: Any) -> Any:
+def weights_of(coef: Any, points: Rows) -> Any:
     """coef @ points (q, d) in float64, of coefficients (q, n) and points (n, d): CSR if the points are."""
     if sp.issparse(points):
         return type(points)(coef) @ points
@@ -162,7 +162,7 @@ def weights_of(coef: Any, points: Any) -> Any:
     return weights
 
 
-def make_point_samples(kernel: Kernel, points: Any) -> Samples:
+def make_point_samples(kernel: Kernel, points: Rows) -> Samples:
     """The points of a machine as samples; of a precomputed kernel, as columns of the matrices of new rows."""
     if kernel.sample_form == "entries":
         return GramSamples(np.empty((0, 0)), points)

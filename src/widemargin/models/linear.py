@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit
-from .._types import Array, Matrix, Vector
+from .._types import Array, Matrix, Rows, Vector
 from ..data import make_design_matrix
 
 
@@ -27,7 +26,7 @@ class LinearModel:
     coef: Matrix
     intercept: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
+    def decision_values(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values X coef' + intercept, on `n_jobs` threads.
 
         Parameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 from .._config import ALLOWED_BYTES
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, row_blocks
-from .._types import Array
+from .._types import Array, DType, Rows
 from ..data.samples import Samples, make_samples, row_products
 from ..kernels.entry_precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
@@ -36,7 +35,7 @@ class NystroemCoordinates:
     features: LandmarkFeatures
     factor: Array
 
-    def transform(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Array:
+    def transform(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Array:
         """Coordinates of shape (n, rank), of X's dtype, which do not depend on `n_jobs`.
 
         Parameters
@@ -64,7 +63,7 @@ class NystroemCoordinates:
             team.map(block, blocks)
         return out
 
-    def blocks(self, X: Any, n_bytes: int, most: int | None = None) -> list[slice]:
+    def blocks(self, X: Rows, n_bytes: int, most: int | None = None) -> list[slice]:
         """Blocks of the rows of X, of at most `most` rows, that can be dense in so many bytes.
 
         At least 64 rows, where these fit into what is allowed beyond the budget.
@@ -74,7 +73,7 @@ class NystroemCoordinates:
         size, allowed = n_bytes // row_bytes, ALLOWED_BYTES // row_bytes
         return row_blocks(n, int(np.clip(size, min(_LEAST_ROWS, size + allowed + 1), most or max(1, n))))
 
-    def evaluate(self, X: Any) -> Array:
+    def evaluate(self, X: Rows) -> Array:
         """Features of the rows of X, (n, n_features), with distances from inner products but for the triangle rule.
 
         For a precomputed kernel, X holds the kernel values with the m landmarks.
@@ -90,7 +89,7 @@ class NystroemCoordinates:
         return self.features.append_products(values)
 
     @property
-    def precision(self) -> np.dtype[Any]:
+    def precision(self) -> DType:
         """Of kernel values by inner products: float64 where float32 distances are too inexact."""
         return np.dtype(self._points.precision)
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import nystroem
 from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, row_blocks
-from .._types import Array, Matrix, Vector
+from .._types import AnyArray, Array, DType, Matrix, Rows, Vector
 from ..data.csr import row_arrays
 from ..data.samples import row_products
 from ..kernels.functions import ArgumentKernel
@@ -63,7 +63,7 @@ class NystroemTree:
         return float(self.tree.n_distances + m + self.slopes.shape[1] + operations / d)
 
     @classmethod
-    def from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, NDArray[Any]]) -> Self:
+    def from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, AnyArray]) -> Self:
         """The tree whose `arrays` these are; ValueError where these do not fit one another."""
         try:
             tree = cls._from_arrays(kernel, arrays)
@@ -73,7 +73,7 @@ class NystroemTree:
         return tree
 
     @classmethod
-    def _from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, NDArray[Any]]) -> Self:
+    def _from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, AnyArray]) -> Self:
         k, m, _ = arrays["pseudo_distances"].shape
         return cls(
             Hierarchy(arrays["centres"], arrays["sizes"], arrays["children"]),
@@ -87,7 +87,7 @@ class NystroemTree:
         )
 
     @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, AnyArray]:
         """The arrays that define the tree, by name."""
         features, tree = self.features, self.tree
         return {
@@ -148,7 +148,7 @@ class NystroemForest:
         return float(rank + within * rank / d)
 
     @property
-    def _dtype(self) -> np.dtype[Any]:
+    def _dtype(self) -> DType:
         return self.trees[0].features.landmarks.dtype
 
     @property
@@ -156,7 +156,7 @@ class NystroemForest:
         """Number of decision functions q."""
         return int(self.trees[0].intercept.shape[1])
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
+    def decision_values(self, X: Rows, *, n_jobs: int | None = None, memory: MemoryPlan = DEFAULT_PLAN) -> Matrix:
         """Decision values of shape (n, q), float64: to the last bit, whatever the other rows and `n_jobs`.
 
         Parameters
@@ -184,7 +184,7 @@ class NystroemForest:
         """Whether rows (n, d) are evaluated in the calling thread alone."""
         return n * self.n_operations * d < SMALL_WORK
 
-    def _write(self, X: Any, out: Matrix, team: ThreadTeam) -> None:
+    def _write(self, X: Rows, out: Matrix, team: ThreadTeam) -> None:
         projection = self.projection
         if projection is None and sp.issparse(X) and self.trees[0].features.are_far:
             for rows in row_blocks(len(out)):
@@ -195,7 +195,7 @@ class NystroemForest:
             axes, blocks = np.ascontiguousarray(projection.T), row_blocks(len(out))
             team.map(lambda rows: self._write_mean(row_products(X[rows], axes), out[rows], team), blocks)
 
-    def _write_mean(self, rows: Any, out: Matrix, team: ThreadTeam) -> None:
+    def _write_mean(self, rows: Rows, out: Matrix, team: ThreadTeam) -> None:
         self.trees[0].compiled.decision_values(team.native, rows, out)
         if len(self.trees) > 1:
             values = np.empty_like(out)

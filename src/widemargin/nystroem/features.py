@@ -14,7 +14,7 @@ from scipy.linalg import eigh, svd
 
 from .._native import nystroem
 from .._threads import row_blocks
-from .._types import Array, Matrix
+from .._types import Array, Matrix, Rows
 from ..data.csr import row_arrays
 from ..data.origin import FAR, origin_distance
 from ..kernels.functions import ArgumentKernel
@@ -71,13 +71,13 @@ class LandmarkFeatures:
         arrays: Any = map(np.ascontiguousarray, (self.landmarks, self.pseudo_distances, self.bounds))
         return nystroem.Landmarks(compiled_kernel(self.kernel), *arrays)
 
-    def distances(self, X: Any) -> Array:
+    def distances(self, X: Rows) -> Array:
         """Distances of the rows of X to the landmarks of the only leaf: (n, m)."""
         D = np.empty((X.shape[0], self.landmarks.shape[1]), self.landmarks.dtype)
         self.compiled.pairwise(row_arrays(X), D)
         return np.asarray(np.sqrt(D)) if self.kernel.argument == "squared_distance" else D
 
-    def evaluate(self, X: Any) -> Array:
+    def evaluate(self, X: Rows) -> Array:
         """Features of the rows of X in the only leaf: (n, n_features)."""
         values = np.empty((X.shape[0], self.n_kernel_values), self.landmarks.dtype)
         self.compiled.evaluate(row_arrays(X), values)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from .._threads import value_blocks
-from .._types import Array, RowIndices, Vector
+from .._types import Array, RowIndices, Rows, Vector
 from ..data.rows import occupied_columns, restore_columns
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
 
 def select_landmarks(
-    X: Any,
+    X: Rows,
     m: int,
     rng: np.random.Generator,
     *,
@@ -96,7 +94,7 @@ def select_medoids(
     return np.sort(rows[distances.argmin(axis=0)])
 
 
-def distinct_rows(X: Any, most: int) -> Array:
+def distinct_rows(X: Rows, most: int) -> Array:
     """The distinct rows of X (n, d), ascending; of more than `most` those of the first blocks with more."""
     d, (X, columns) = X.shape[1], occupied_columns(X)
     found = dense_rows(X[:0])
@@ -107,6 +105,6 @@ def distinct_rows(X: Any, most: int) -> Array:
     return np.asarray(restore_columns(found, columns, d))
 
 
-def dense_rows(X: Any) -> Array:
+def dense_rows(X: Rows) -> Array:
     """The rows of X (n, d), dense or CSR, as a C-contiguous array."""
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)

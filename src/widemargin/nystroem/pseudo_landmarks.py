@@ -6,12 +6,11 @@ Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIP
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from .._native import nystroem
-from .._types import Array, Vector
+from .._types import Array, Rows, Vector
 from ..kernels.functions import ArgumentKernel
 from .features import LandmarkFeatures
 from .landmarks import select_landmarks
@@ -31,7 +30,7 @@ def landmark_features(kernel: ArgumentKernel, landmarks: Array) -> LandmarkFeatu
 
 def add_pseudo_landmarks(
     features: LandmarkFeatures,
-    X: Any,
+    X: Rows,
     pseudo: str | None,
     n_pseudo_landmarks: int,
     rng: np.random.Generator,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._threads import run_interruptibly
-from .._types import Labels, RowIndices, Vector
+from .._types import Labels, RowIndices, Rows, Vector
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from .kmeans import kernel_kmeans, kmeans_work
@@ -40,7 +40,7 @@ class Division(NamedTuple):
     router: Router
     labels: Labels
     sample_indices: RowIndices
-    points: Any = None
+    points: Rows = None
 
 
 class ClusteringSettings(NamedTuple):

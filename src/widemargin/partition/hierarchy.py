@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._native import Stopped, nystroem
 from .._threads import run_interruptibly
-from .._types import Array, Labels, RowIndices
+from .._types import Array, Labels, RowIndices, Rows
 from ..data.csr import row_arrays
 from .kmeans import MAX_VALUES, centroids, kmeans, kmeans_work, sample_rows
 
@@ -59,7 +59,7 @@ class Hierarchy:
         """Largest number of nodes from the root to a leaf."""
         return int(self.compiled.depth)
 
-    def route(self, X: Any, rows: RowIndices | None = None) -> NDArray[np.int32]:
+    def route(self, X: Rows, rows: RowIndices | None = None) -> NDArray[np.int32]:
         """Leaf of each row of `rows` (default: all) of a dense or CSR array X: int32 (len(rows),)."""
         rows = np.arange(X.shape[0]) if rows is None else rows
         leaf = np.empty(len(rows), np.int32)
@@ -71,7 +71,7 @@ class Hierarchy:
 
 
 def grow(
-    X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool], max_values: int = MAX_VALUES
+    X: Rows, k: int, rng: np.random.Generator, go_on: Callable[[], bool], max_values: int = MAX_VALUES
 ) -> tuple[Hierarchy, Labels]:
     """Grow a tree of about k leaves.
 
@@ -118,7 +118,7 @@ def count_levels(k: int) -> int:
 class _Grower:
     """Divides the rows recursively, from the root; `labels` (n,) are their leaves."""
 
-    def __init__(self, X: Any, rng: np.random.Generator, go_on: Callable[[], bool], max_values: int) -> None:
+    def __init__(self, X: Rows, rng: np.random.Generator, go_on: Callable[[], bool], max_values: int) -> None:
         self.X = X
         self.rng = rng
         self.go_on = go_on
@@ -162,7 +162,7 @@ class _Grower:
         return _stack(self.centres, self.children) if self.centres else single_leaf(self.X)
 
 
-def single_leaf(X: Any) -> Hierarchy:
+def single_leaf(X: Rows) -> Hierarchy:
     """The tree of one leaf, without nodes."""
     return Hierarchy(np.empty((0, 0, X.shape[1]), X.dtype), np.empty(0, np.int32), np.empty((0, 0), np.int32))
 

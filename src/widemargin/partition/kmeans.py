@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._native import kernels
 from .._threads import after_fork_in_child, openmp_limit, openmp_threads
-from .._types import Array, Labels, Matrix, RowIndices, Vector
+from .._types import Array, Labels, Matrix, RowIndices, Rows, Vector
 from ..data.rows import occupied_columns, restore_columns
 
 _MAX_ITER = 20  # of k-means, in input or feature space
@@ -26,7 +26,7 @@ _FEW_CLUSTERS = "Number of distinct clusters"  # begins scikit-learn's warning
 _SINGLE_THREAD_ROWS = 5000  # of k-means below which starting a second thread takes longer than it saves
 
 
-def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: Vector | None = None) -> Labels:
+def kmeans(X: Rows, k: int, rng: np.random.Generator, sample_weight: Vector | None = None) -> Labels:
     """Cluster the rows of X by scikit-learn's `KMeans`.
 
     Parameters
@@ -112,7 +112,9 @@ def kmeans_work(n_values: int, k: int) -> float:
     return float(_MAX_ITER * k * n_values)
 
 
-def sample_rows(X: Any, rows: RowIndices, k: int, rng: np.random.Generator, max_values: int = MAX_VALUES) -> RowIndices:
+def sample_rows(
+    X: Rows, rows: RowIndices, k: int, rng: np.random.Generator, max_values: int = MAX_VALUES
+) -> RowIndices:
     """A sample of `rows` to cluster into k: at most 20,000 rows, and `max_values` values of X or 20 rows a cluster."""
     row_values = X.size / X.shape[0]  # of a sparse row those that are stored
     most = min(_MAX_ROWS, max(int(max_values / max(row_values, 1.0)), _ROWS_PER_CLUSTER * k))
@@ -129,7 +131,7 @@ def needed_sample_bytes(n_values: int, itemsize: int) -> int:
     return _COPIES * itemsize * min(n_values, _LEAST_VALUES)
 
 
-def _compact(X: Any) -> Any:
+def _compact(X: Rows) -> Rows:
     """Sparse rows with 32-bit indices if they suffice, as scikit-learn's k-means needs; only the columns with values.
 
     Centres are dense, but no label depends on columns of zeros.
@@ -141,7 +143,7 @@ def _compact(X: Any) -> Any:
     return sp.csr_array((X.data, indices, indptr), X.shape)
 
 
-def centroids(X: Any, labels: Labels, weights: Vector | None = None) -> Array:
+def centroids(X: Rows, labels: Labels, weights: Vector | None = None) -> Array:
     """Weighted means of the clusters that have rows: dense, in the order of their labels, (k, d), of X's dtype."""
     present, cluster = np.unique(labels, return_inverse=True)
     weights = np.ones(X.shape[0]) if weights is None else weights

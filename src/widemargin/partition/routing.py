@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._config import SMALL_BYTES
 from .._threads import BLOCK_VALUES, ThreadTeam, row_blocks
-from .._types import Array, Labels, Matrix, RowIndices, Vector
+from .._types import Array, Labels, Matrix, RowIndices, Rows, Vector
 from ..data.csr import canonical
 from ..data.rows import group_by_label, occupied_columns, restore_columns
 from ..data.samples import Samples, make_samples
@@ -47,7 +47,7 @@ class Router(ABC):
         """Number of clusters k."""
         return int(self.labels.max()) + 1
 
-    def route(self, X: Any, team: ThreadTeam) -> Labels:
+    def route(self, X: Rows, team: ThreadTeam) -> Labels:
         """The clusters (n,) of the rows of X (n, d), an array as the training data were."""
         return self.route_with_samples(X, team)[0]
 
@@ -60,7 +60,7 @@ class Router(ABC):
         """The clusters (n,) of samples of the same form as the points."""
 
     @abstractmethod
-    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Rows, team: ThreadTeam) -> tuple[Labels, Samples]:
         """The clusters (n,) of the rows of X, and these rows as samples of the same form as the points."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class KernelRouter(Router):
         """The same points in other clusters."""
         return replace(self, labels=labels, known_squared_norms=None, known_gram=self.gram)
 
-    def squared_distances_of(self, X: Any, diagonal: float | None, team: ThreadTeam) -> Matrix:
+    def squared_distances_of(self, X: Rows, diagonal: float | None, team: ThreadTeam) -> Matrix:
         """Squared distances (n, k) of rows X (n, d) to the centres; those below 0, by rounding, are set to 0.
 
         `diagonal`: k(x, x) of the rows, where X is their Gram matrix K(new rows, training rows); None else.
@@ -171,7 +171,7 @@ class KernelRouter(Router):
         """Minimisers c of d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), on all threads."""
         return self._nearest(self.points, samples, team)
 
-    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Rows, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, of the rows of X, and these as samples."""
         points, samples = self.points.pair_with(X)
         return self._nearest(points, samples, team), samples
@@ -237,7 +237,7 @@ class InputRouter(Router):
 
         return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), ROUTED_ROWS))])
 
-    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Rows, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, of the rows of X, and these as samples."""
         samples = self.points.pair_with(X)[1]
         return self.assign(samples, team), samples
@@ -331,7 +331,7 @@ class RandomRouter(Router):
         """A permutation of the positions, the same for every n, in k equal parts."""
         return np.asarray(np.random.default_rng(len(samples)).permutation(len(samples)) % self.n_clusters)
 
-    def route(self, X: Any, team: ThreadTeam) -> Labels:
+    def route(self, X: Rows, team: ThreadTeam) -> Labels:
         """Multiply-shift hashing (Dietzfelbinger 1996): equal rows get the same cluster in any batch."""
         rows = sp.csr_array(canonical(X) if sp.issparse(X) else X, dtype=np.float64)  # repeated entries are one value
         rows, columns = occupied_columns(rows)
@@ -340,7 +340,7 @@ class RandomRouter(Router):
         hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ _hash_factors(columns, X.shape[1])
         return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
 
-    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Rows, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `route`, and the rows as samples."""
         return self.route(X, team), self.points.pair_with(X)[1]
 

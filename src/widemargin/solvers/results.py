@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Labels, Mask, Matrix, RowIndices, Vector
+from .._types import AnyArray, Labels, Mask, Matrix, RowIndices, Vector
 
 
 class Certificate(NamedTuple):
@@ -130,7 +129,7 @@ class DualResults:
     violation: Vector
     converged: Mask
     n_iter: RowIndices
-    history: dict[str, NDArray[Any]]
+    history: dict[str, AnyArray]
 
     def __len__(self) -> int:
         return len(self.objective)
@@ -166,7 +165,7 @@ class DualResults:
     def join(cls, results: Sequence[DualResult]) -> DualResults:
         """The arrays of several results; of their histories the columns of the first."""
         histories = [result.history for result in results]
-        history: dict[str, NDArray[Any]] = {
+        history: dict[str, AnyArray] = {
             name: np.array([value for history in histories for value in history.columns[name]])
             for name in histories[0].columns
         }

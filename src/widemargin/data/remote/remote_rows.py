@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..._config import SMALL_BYTES
 from ..._native import Stopped
-from ..._types import Labels, Mask, RowIndices
+from ..._types import AnyArray, DType, Labels, Mask, RowIndices
 from ..rows import positions
 from .client import GRACE, active_client, collect_pure, do_not_check, running_workers, wait_for_partitions
 from .partitions import as_rows, check_partition, check_widths, partitions_of
@@ -28,7 +28,7 @@ from .partitions import as_rows, check_partition, check_widths, partitions_of
 SAMPLE_ROWS = 10_000  # brought to this process, to be clustered, and for checks of their scale
 
 T = TypeVar("T")
-Form: TypeAlias = "tuple[np.dtype[Any], bool]"  # dtype, whether sparse
+Form: TypeAlias = "tuple[DType, bool]"  # dtype, whether sparse
 
 
 class PartitionInfo(NamedTuple):
@@ -144,7 +144,7 @@ class RemoteRows:
         ]
 
     def map_partitions(
-        self, function: Callable[..., Any], *of_rows: NDArray[Any], check: Callable[[], None] | None = None
+        self, function: Callable[..., Any], *of_rows: AnyArray, check: Callable[[], None] | None = None
     ) -> list[Any]:
         """``function(X, *values)`` of every partition, with the values of its rows out of each of `of_rows` (n,)."""
         values = [[all_values[rows] for rows in self._numbers] for all_values in of_rows]
@@ -154,7 +154,7 @@ class RemoteRows:
         results = collect_pure(self.client, tasks, check or self.check)
         return _in_order(zip(self._groups, results, strict=True))
 
-    def map_blocks(self, function: Callable[..., Any], *of_rows: NDArray[Any]) -> list[Any]:
+    def map_blocks(self, function: Callable[..., Any], *of_rows: AnyArray) -> list[Any]:
         """`map_partitions` after `shuffle`, of a function that returns soon once `ended_test` of this fit is true.
 
         Its results are waited for a few seconds after a stop.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..._native import budget as compiled
 from ..._native import csr
-from ..._types import RowIndices, Vector
+from ..._types import RowIndices, Rows, Vector
 from ...data.csr import CSRArray, make_csr
 from ...data.rows import occupied_columns
 from ...data.samples import Samples, SparseSamples, make_samples
@@ -86,7 +86,7 @@ class StepTotals(NamedTuple):
 class Expansion(NamedTuple):
     """sum_j coef_j k(points_j, x) + intercept; points (n, d) float32, dense or CSR."""
 
-    points: Any
+    points: Rows
     coef: Vector
     intercept: float
 
@@ -100,15 +100,15 @@ class BudgetedMachine(ABC):
     coef: Vector  # (2, n_slots or n_columns): rows COEF and COEF_SUM
 
     @abstractmethod
-    def begin(self, X: Any, order: RowIndices) -> None:
+    def begin(self, X: Rows, order: RowIndices) -> None:
         """Take what the machine needs of the first row X[order[0]], before the first step; X as for `run`."""
 
-    def prepare(self, X: Any) -> Any:
+    def prepare(self, X: Rows) -> Rows:
         """X (n, d), float32, dense or CSR, checked and converted once for several calls of `run`."""
         return X
 
     @abstractmethod
-    def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
+    def run(self, X: Rows, order: RowIndices, signed_weights: Vector) -> None:
         """One step on each of the rows X[order]: X (n, d) float32, dense or CSR, or what `prepare` returned for it.
 
         `signed_weights` (n,) are s_i y_i of every row of X, `order` (r,) is int64.
@@ -150,7 +150,7 @@ class MergingMachine(BudgetedMachine):
         self.arrays = arrays  # a compiled.MergingState
         self.counts, self.sums, self.coef = arrays.counts, arrays.sums, arrays.slots[: COEF_SUM + 1]
 
-    def begin(self, X: Any, order: RowIndices) -> None:
+    def begin(self, X: Rows, order: RowIndices) -> None:
         """Shift all rows by the first: distances stay as they are, and lose fewer digits. No CSR row with zeros."""
         if self.counts[STEPS] or not len(order) or isinstance(X, csr.CSRMatrix):
             return
@@ -160,7 +160,7 @@ class MergingMachine(BudgetedMachine):
         elif first.nnz == first.shape[1]:
             self.arrays.shift[:] = first.toarray()[0]
 
-    def prepare(self, X: Any) -> Any:
+    def prepare(self, X: Rows) -> Rows:
         """C-contiguous array, or checked `csr.CSRMatrix`."""
         if isinstance(X, csr.CSRMatrix):
             return X
@@ -168,7 +168,7 @@ class MergingMachine(BudgetedMachine):
             return make_csr(X)
         return np.ascontiguousarray(X)
 
-    def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
+    def run(self, X: Rows, order: RowIndices, signed_weights: Vector) -> None:
         """Steps with budget maintenance by merging."""
         self.begin(X, order)
         X = self.prepare(X)
@@ -208,7 +208,7 @@ class SubsetMachine(BudgetedMachine):
     """
 
     settings: StepSettings
-    points: Any
+    points: Rows
     columns: NDArray[np.intp]
     diagonal: Vector
     coef: Vector
@@ -216,17 +216,17 @@ class SubsetMachine(BudgetedMachine):
     counts: NDArray[np.int64]
     sums: Vector
 
-    def begin(self, X: Any, order: RowIndices) -> None:
+    def begin(self, X: Rows, order: RowIndices) -> None:
         """Nothing is needed."""
 
-    def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
+    def run(self, X: Rows, order: RowIndices, signed_weights: Vector) -> None:
         """One step a row, by blocks whose kernel values are one tile; those of a row do not depend on its block."""
         while len(order):
             n_rows = TILE_STEPS - int(self.counts[STEPS]) % TILE_STEPS
             self._run_block(X[order[:n_rows]], signed_weights[order[:n_rows]])
             order = order[n_rows:]
 
-    def _run_block(self, X: Any, signed_weights: Vector) -> None:
+    def _run_block(self, X: Rows, signed_weights: Vector) -> None:
         """One step on each row of X (r, d): fills their columns of all arrays, and drops those without a point."""
         if sp.issparse(X) != sp.issparse(self.points):
             X = sp.csr_array(X) if sp.issparse(self.points) else X.toarray()
@@ -278,7 +278,7 @@ class SubsetMachine(BudgetedMachine):
         return len(self.columns)
 
 
-def _as_order_free_samples(X: Any, kernel: Kernel) -> Samples:
+def _as_order_free_samples(X: Rows, kernel: Kernel) -> Samples:
     """Samples whose kernel values, from float64 inner products, are bit-identical in every block.
 
     So a stream gives one model, however it is cut into chunks.
