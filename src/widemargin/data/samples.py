@@ -242,7 +242,7 @@ class SparseSamples:
         """Squared norms (n,), in float64, computed once, block by block."""
         if self._squares is None:
             X = self.stored()
-            blocks = value_blocks(X.shape[0], X.nnz // max(1, X.shape[0]))
+            blocks = value_blocks(X.shape[0], 8 * X.nnz // max(1, X.shape[0]))  # SciPy copies a block, in each thread
             self._squares = np.concatenate([np.empty(0), *(_squared_norms(X[rows]) for rows in blocks)])
         return self._squares
 
