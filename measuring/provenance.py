@@ -111,15 +111,23 @@ def _changed_code(name: str) -> set[str] | None:
     if not git("cat-file", "-t", name):
         return None
     where = ("--name-only", "--", "src/widemargin", ":(exclude)src/widemargin/datasets")
-    later = git("log", "--format=", "--invert-grep", f"--grep={_AS_BEFORE}", f"{name}..", *where)
-    paths = {*later.split(), *git("diff", "HEAD", *where).split()}
-    return {path for path in paths if not (path.endswith(".py") and _is_same_code(name, path))}
+    later = git("log", "--format=%h", "--invert-grep", f"--grep={_AS_BEFORE}", f"{name}..", *where).split()
+    paths = {path for one in later for path in git("show", "--format=", one, *where).split() if _has_changed(one, path)}
+    return {path for path in {*paths, *git("diff", "HEAD", *where).split()} if not _is_same_code(name, path)}
 
 
-def _is_same_code(name: str, path: str) -> bool:
-    """Whether the Python of a file at a commit is that of now, but for comments and docstrings."""
-    before, now = git("show", f"{name}:{path}"), ROOT / path
-    return bool(before) and now.exists() and _statements(before) == _statements(now.read_text())
+@cache
+def _has_changed(name: str, path: str) -> bool:
+    """Whether a commit changed the code of a file."""
+    return not _is_same_code(f"{name}^", path, git("show", f"{name}:{path}"))
+
+
+def _is_same_code(name: str, path: str, now: str | None = None) -> bool:
+    """Whether a file at a commit is Python whose code is that of `now`, by default the file's; but for texts in it."""
+    if now is None:
+        now = (ROOT / path).read_text() if (ROOT / path).exists() else ""
+    before = git("show", f"{name}:{path}")
+    return path.endswith(".py") and bool(before and now) and _statements(before) == _statements(now)
 
 
 def _statements(code: str) -> str:
