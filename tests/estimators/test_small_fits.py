@@ -67,7 +67,7 @@ from sklearn.datasets import load_iris
 from widemargin import OCASClassifier
 def resident():
     return 4096 * int(open("/proc/self/statm").read().split()[1])
-for budget in ("1GB", "40MB"):
+for budget in ("2GB", "40MB"):
     OCASClassifier(memory_budget=budget).fit(*load_iris(return_X_y=True))
     before, freed = resident(), np.ones(3_000_000)
     del freed
