@@ -26,7 +26,7 @@ class Share(NamedTuple):
 
 
 SHARES: dict[str, Share] = {
-    "freed memory": Share(1 / 32, "what malloc keeps of arrays that were freed, 64 MiB at most"),
+    "freed memory": Share(1 / 8, "what malloc keeps of arrays that were freed, 64 MiB at most"),
     # kernel machines; the rows' copies and the allocator's share are taken off first: solvers/dual/memory.py
     "active matrix": Share(1, "kernel matrix of the active set: what vectors and tiles leave"),
     "clusters": Share(1 / 2, "kernel matrices of clusters, of all threads"),

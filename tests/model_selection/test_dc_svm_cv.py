@@ -159,6 +159,14 @@ def test_a_search_with_scaled_columns_keeps_its_budget() -> None:
     assert peak < 33e6
 
 
+def test_the_machine_that_scales_columns_has_the_least_memory_that_it_needs() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 300)) * np.linspace(0.1, 1, 300)
+    y = X[:, 299] * X[:, 298] > 0
+    model = DCSVMClassifierCV([1.0], [1.0], cv=2, search="early", refit=False, memory_budget="21MB").fit(X, y)
+    assert model.history_["scaling"].max() > 0
+
+
 # -------------------------------------------------------------------------------------- splitters, groups and weights
 
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from .._memory import memory_plan
 from .._threads import blas_limit
-from .._types import Model, RandomState, Rows
+from .._types import Given, Model, RandomState
 from ..data import compute_rows
 from ..estimators._wrapped import unwrap
 from ..interchange.fitted import adopt
@@ -164,7 +164,7 @@ def compress(
     return _compress(model, X, parameters)
 
 
-def _compress(model: Model, X: Rows, parameters: CompressionParameters, *, keeps_values: bool = False) -> Model:
+def _compress(model: Model, X: Given, parameters: CompressionParameters, *, keeps_values: bool = False) -> Model:
     """`compress`; with `keeps_values` the result must have the model's decision functions, not only its labels."""
     model = adopt(unwrap(model))
     if hasattr(model, "steps"):
@@ -179,7 +179,7 @@ def _compress(model: Model, X: Rows, parameters: CompressionParameters, *, keeps
         return Compression(model, X, parameters, keeps_values).run()
 
 
-def _compress_calibrated(model: Model, X: Rows, parameters: CompressionParameters) -> Model:
+def _compress_calibrated(model: Model, X: Given, parameters: CompressionParameters) -> Model:
     """The calibrated classifier with each member's machine compressed; calibration curves stay as they are."""
     members = [copy(member) for member in model.calibrated_classifiers_]
     cost, limit = parameters.prediction_cost, parameters.max_time

@@ -10,7 +10,7 @@ from html import escape
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import AnyArray, Array, Matrix, Rows
+from .._types import AnyArray, Array, Given, Matrix
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import FrozenMachine
@@ -140,7 +140,7 @@ class Compressed(FrozenMachine):
         """The forest of Nyström machines."""
         return self._model
 
-    def _decision_values(self, X: Rows, convert: Response | None = None) -> AnyArray:
+    def _decision_values(self, X: Given, convert: Response | None = None) -> AnyArray:
         check_is_fitted(self)
         values = self._model.decision_values(self._validate(X, reset=False, dtype=self._dtype), n_jobs=self.n_jobs)
         return values if convert is None else convert(values)

@@ -151,7 +151,7 @@ def _make_source(
     )
 
 
-def _points_used(machine: Model, n_points: int) -> tuple[float, int]:
+def _points_used(machine: Any, n_points: int) -> tuple[float, int]:
     """Points and centres that a prediction needs, and the number of clusters: see `Source`.
 
     Rows are assumed to fall into clusters in proportion to the clusters' numbers of points.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import ThreadTeam
-from .._types import Array, DType, Matrix, RowIndices, Rows
+from .._types import Array, DType, Given, Matrix, RowIndices, Rows
 from .abstract_matrix import RowAccess
 from .dense import read_only
 from .origin import FAR, origin_distance
@@ -187,7 +187,7 @@ def row_arrays(X: Rows) -> Any:
     return make_csr(X) if hasattr(X, "indptr") else X
 
 
-def check_sparse(X: Rows) -> Rows:
+def check_sparse(X: Given) -> Rows:
     """Raise a ValueError if the indices of a SciPy sparse array are not within its shape, or not in its arrays.
 
     Parameters

@@ -27,7 +27,6 @@ from ._callbacks import CallbackSupportMixin, FitTask
 from ._fitted_state import FittedState
 
 _PACKAGE = __name__.partition(".")[0]
-_MOST_KEPT = 2**26  # bytes of freed memory for later arrays, as fresh pages are expensive: twice glibc's largest array
 
 Data = TypeVar("Data")  # what the training takes: rows, targets and weights after their checks
 
@@ -112,7 +111,7 @@ class Estimator(CallbackSupportMixin, Loadable, Generic[Data]):
         with FitTask(self, X, y) as task, all_or_nothing(self):
             self._forget()
             self._check_parameters()
-            keep_freed_memory(min(memory_plan(self)["freed memory"], _MOST_KEPT))
+            reuse_freed_memory(self)
             data = self._check_data(X, y, sample_weight)
             with self._make_progress(task if task.has_callbacks else None) as progress:
                 task.attributes = partial(self._snapshot, data, progress)
@@ -160,7 +159,15 @@ _fit_locks: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
 _lock_of_locks = threading.Lock()
 
 
-def warn_of_stop(estimator: Model, reason: str | None, state: str) -> None:
+def reuse_freed_memory(estimator: Model) -> None:
+    """Let the C library keep freed memory for later arrays, as fresh pages are expensive: its share of the budget.
+
+    It is 64 MiB at most, as glibc's largest threshold of an array is half of that, and 256 KiB at least, its default.
+    """
+    keep_freed_memory(min(max(memory_plan(estimator)["freed memory"], 2**18), 2**26))
+
+
+def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
     """Warn that a fit, or the function of this name, was stopped, by what, and in which state it left the model."""
     name = estimator if isinstance(estimator, str) else type(estimator).__name__
     warn_user(f"{name} was stopped by {reason} {state}", ConvergenceWarning)

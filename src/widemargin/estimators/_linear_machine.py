@@ -334,7 +334,7 @@ class SingleFunction(LinearMachine):
         self._check_linear_state(fitted, 1)
 
 
-def _hold_nonzeros(X: Given, settings: OCASSettings) -> tuple[Rows, OCASSettings]:
+def _hold_nonzeros(X: Rows, settings: OCASSettings) -> tuple[Rows, OCASSettings]:
     """X (n, d) as CSR where it is a large dense array of few non-zeros; and the settings, less the memory for these."""
     if settings.is_plain or type(X) is not np.ndarray or X.size <= _LARGE:
         return X, settings

@@ -137,7 +137,7 @@ def _row_scaling(steps: Pipeline) -> Callable[[Array], Array]:
     return scale
 
 
-def is_passed(step: Model) -> bool:
+def is_passed(step: Any) -> bool:
     """Whether a step of a pipeline changes nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 

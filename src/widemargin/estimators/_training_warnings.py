@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import AnyArray, Labels, Matrix, Model, RowIndices, Rows, Vector
+from .._types import AnyArray, Labels, Matrix, RowIndices, Rows, Vector
 from ..algorithms.trained_machines import TrainedMachines
 from ..data import take_rows
 from ..data.labels import class_pairs
@@ -39,7 +39,7 @@ def warn_of_one_class(
         )
 
 
-def warn_of_one_class_on_probe(model: Model, X: Rows, y: Labels, classes: AnyArray, **how: Any) -> None:
+def warn_of_one_class_on_probe(model: Any, X: Rows, y: Labels, classes: AnyArray, **how: Any) -> None:
     """`warn_of_one_class` of a kernel machine, one for two classes or one for each, by some rows of each class."""
     rows = rows_of_each_class(y, len(classes))
     predicted = argmax_classes(model.decision_values(X[rows], **how))
@@ -47,7 +47,7 @@ def warn_of_one_class_on_probe(model: Model, X: Rows, y: Labels, classes: AnyArr
 
 
 def warn_of_one_class_of_linear(
-    model: Model, X: Rows, number_rows: Callable[[], Labels], classes: AnyArray, max_bytes: int, **how: Any
+    model: Any, X: Rows, number_rows: Callable[[], Labels], classes: AnyArray, max_bytes: int, **how: Any
 ) -> None:
     """`warn_of_one_class_on_probe` of a linear machine: rows have class numbers only where it is in doubt."""
     few = np.arange(0, X.shape[0], -(-X.shape[0] // PROBE_ROWS))

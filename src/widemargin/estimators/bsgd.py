@@ -456,7 +456,7 @@ class BSGDClassifier(Classifier, ScorePredictor, ExpansionMachine):
     def _budget_parameters(self) -> dict[str, Any]:
         return {"maintenance": self.maintenance, "budget": int(self.budget)}
 
-    def _set_classes_and_gamma(self, classes: AnyArray, X: Given, y: Labels, weights: Vector) -> None:
+    def _set_classes_and_gamma(self, classes: AnyArray, X: Rows, y: Labels, weights: Vector) -> None:
         """Set `classes_` and gamma, and check the range and the scale of some rows."""
         self.classes_ = classes
         few = slice(None, None, -(-X.shape[0] // PROBE_ROWS))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import ThreadTeam
-from .._types import Labels, Matrix, Model, RowIndices, Rows, Vector
+from .._types import Given, Labels, Matrix, Model, RowIndices, Rows, Vector
 from ..data.rows import group_by_label
 from ..estimators._predictor import pair_incidence
 from ..estimators._row_function import column_operations
@@ -67,7 +67,7 @@ class Explained(NamedTuple):
         functions = self.functions
         return functions.n_outputs if isinstance(functions, NystroemForest) else len(functions.intercept)
 
-    def rows_of(self, X: Rows) -> Rows:
+    def rows_of(self, X: Given) -> Rows:
         """The rows of X as the machine takes them: an array or a CSR array of its dtype."""
         for step in self.steps:
             X = step.transform(X)

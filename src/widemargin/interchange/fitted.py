@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import Model, Rows
+from .._types import Given, Model
 from ..data.csr import canonical, check_sparse
 from ..estimators._fitted_state import FittedState
 from ..estimators._validation import FLOATS, shown
@@ -117,7 +117,7 @@ def kernel_parameters(own: Mapping[str, Any], gamma: float) -> dict[str, Any]:
     return {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": own["coef0"]}
 
 
-def rows_of(X: Rows) -> Any:
+def rows_of(X: Given) -> Any:
     """Points as kernels take them: float32 or float64, dense in C order or CSR without repeated entries."""
     X = X if X.dtype in FLOATS else X.astype(np.float64)
     return canonical(check_sparse(X)) if sp.issparse(X) else np.ascontiguousarray(X)

@@ -17,7 +17,7 @@ from .scales import scaled
 from .text_models import read_liblinear, read_libsvm, read_svmlight_model
 
 
-def read_machine(model: Model, *, scale: Given = None, classes: Given = None, n_features: int | None = None) -> Model:
+def read_machine(model: Any, *, scale: Given = None, classes: Given = None, n_features: int | None = None) -> Model:
     r"""Read a machine that another program has trained, from its file or its Python object.
 
     When to use: a machine is there already, and should predict faster (`compress`) or without Python (`to_onnx`).

@@ -577,8 +577,9 @@ class AdaptiveSearch:
             if len(self._samples) == self._most_copies:
                 self._samples.clear()
             base = self.data.samples
-            if scaling:  # as they are stored: centred already
-                base = make_samples(scale_columns(base.stored(), self._factors(scaling, fold)), "rows")
+            if scaling:
+                form = "distances" if base.shift is None else "rows"  # which are centred as they are stored
+                base = make_samples(scale_columns(base.stored(), self._factors(scaling, fold)), form)
             self._samples[key] = samples_of(kernel, base)
         return self._samples[key]
 

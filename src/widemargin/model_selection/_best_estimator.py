@@ -28,7 +28,7 @@ from .._progress import Callback
 from .._types import AnyArray, Given, Matrix, Model, RowIndices, Vector
 from ..data import compute_rows, compute_values
 from ..estimators._callbacks import CallbackSupportMixin, FitTask
-from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop, warn_user
+from ..estimators._estimator import Loadable, all_or_nothing, reuse_freed_memory, warn_of_stop, warn_user
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._predictor import Classifier
 from ..estimators._training_warnings import warn_of_wild_targets, wild_rows
@@ -229,6 +229,7 @@ class BestEstimator(CallbackSupportMixin, Loadable):
         y, sample_weight, groups = map(compute_values, (y, sample_weight, groups))
         with FitTask(self, X, y) as task, all_or_nothing(self):
             begin = perf_counter()
+            reuse_freed_memory(self)
             self._check_scoring()
             found = self._search(X, y, sample_weight, groups, task if task.has_callbacks else None)
             is_finished = not found.stopped_by

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._native import return_freed_memory
 from .._progress import Callback, Progress
-from .._threads import ThreadTeam
+from .._threads import ThreadTeam, effective_n_jobs
 from .._types import AnyArray, Given, KernelParameter, Model, RowIndices, Vector
 from ..algorithms.relevance import learn_relevance, scale_columns
 from ..data.rows import positions, sample_classes
@@ -32,6 +32,7 @@ from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
 from ..solvers.dual.certificate import Limits
+from ..solvers.dual.memory import needed_bytes
 from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Part
 from ._best_estimator import (
     BestEstimator,
@@ -453,11 +454,14 @@ class SearchCV(BestEstimator):
             classes = classes[present]
             if len(classes) < 2:
                 return np.ones(len(factors))
-        few = samples_of(self._make_kernel(cell.kernel, cell.gamma), part.data.samples.take(chosen))
+        few = make_samples(part.rows.X[chosen], "distances")
+        few = samples_of(self._make_kernel(cell.kernel, cell.gamma), few)
         X = scale_columns(few.stored(), factors)
         rows = TrainingRows(X, y, part.data.weights[chosen], np.arange(len(chosen)), classes)
         machine = self._prototype(**cell.parameters(names), stop_level="auto", tol=1e-2)
-        machine.memory_budget = memory.budget
+        least = needed_bytes(few, machine._machine_sizes(rows), effective_n_jobs(self.n_jobs))
+        machine.memory_budget = max(memory.budget, least)
+        del few, X
         learned = learn_relevance(
             rows.X,
             rows.weights,

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._memory import memory_plan
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Given, Labels, Matrix, Model, RowIndices
+from .._types import Given, Labels, Matrix, Model, RowIndices, Rows
 from ..algorithms.held_out import Fold, HeldOutSolver
 from ..algorithms.held_out_clusters import ClusteredHeldOut
 from ..data import compute_rows, compute_values
@@ -172,7 +172,7 @@ def _deal(y: Labels, n_folds: int, rng: np.random.Generator) -> list[RowIndices]
     return [np.flatnonzero(fold == k) for k in range(min(n_folds, len(y)))]
 
 
-def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Given, tests: list[RowIndices]) -> Matrix:
+def _held_out_values(machine: DCSVMClassifier, rows: TrainingRows, X: Rows, tests: list[RowIndices]) -> Matrix:
     """Decision values (n, n_pairs) of the rows by machines that have not seen them; NaN where it was stopped."""
     kernel, n = machine._make_kernel(), len(rows.y)
     problem = Classification(rows.y, rows.classes, machine.fit_intercept, machine.class_weight, "ovr", False)

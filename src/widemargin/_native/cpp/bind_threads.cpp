@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 
@@ -60,8 +61,11 @@ void map(Team& team, const nb::callable& fn, Index n) {
 }
 
 // From here on malloc keeps n_bytes of freed memory; an array of half as many and more goes back to the system at once.
+// The user's own settings stay.
 void keep_freed_memory([[maybe_unused]] int n_bytes) {
 #ifdef __GLIBC__
+    static const bool is_set = std::getenv("MALLOC_TRIM_THRESHOLD_") || std::getenv("MALLOC_MMAP_THRESHOLD_");
+    if (is_set) return;
     mallopt(M_MMAP_THRESHOLD, n_bytes / 2);
     mallopt(M_TRIM_THRESHOLD, n_bytes);
 #endif
@@ -70,6 +74,7 @@ void keep_freed_memory([[maybe_unused]] int n_bytes) {
 // malloc keeps pages between arrays that are in use, of each thread, whatever it was told to keep.
 void return_freed_memory() {
 #ifdef __GLIBC__
+    LockReleased unlocked;
     malloc_trim(0);
 #endif
 }
