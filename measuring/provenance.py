@@ -110,8 +110,9 @@ def _changed_code(name: str) -> set[str] | None:
     """The files of src whose code is not that of a commit, as `_holds` counts; None without that commit."""
     if not git("cat-file", "-t", name):
         return None
-    where = ("--name-only", "--", "src/widemargin", ":(exclude)src/widemargin/datasets")
-    later = git("log", "--format=%h", "--invert-grep", f"--grep={_AS_BEFORE}", f"{name}..", *where).split()
+    code = ("--", "src/widemargin", ":(exclude)src/widemargin/datasets")
+    where = ("--name-only", *code)
+    later = git("log", "--format=%h", "--invert-grep", f"--grep={_AS_BEFORE}", f"{name}..", *code).split()
     paths = {path for one in later for path in git("show", "--format=", one, *where).split() if _has_changed(one, path)}
     return {path for path in {*paths, *git("diff", "HEAD", *where).split()} if not _is_same_code(name, path)}
 
