@@ -64,8 +64,7 @@ void map(Team& team, const nb::callable& fn, Index n) {
 // The user's own settings stay.
 void keep_freed_memory([[maybe_unused]] int n_bytes) {
 #ifdef __GLIBC__
-    static const bool is_set = std::getenv("MALLOC_TRIM_THRESHOLD_") || std::getenv("MALLOC_MMAP_THRESHOLD_");
-    if (is_set) return;
+    if (std::getenv("MALLOC_TRIM_THRESHOLD_") || std::getenv("MALLOC_MMAP_THRESHOLD_")) return;
     mallopt(M_MMAP_THRESHOLD, n_bytes / 2);
     mallopt(M_TRIM_THRESHOLD, n_bytes);
 #endif
