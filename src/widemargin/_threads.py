@@ -8,6 +8,7 @@ the same cores only wait for each other. Workers see the caller's configuration.
 """
 
 import atexit
+import functools
 import math
 import os
 import threading
@@ -29,6 +30,15 @@ from ._native import Stopped, Team
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+
+
+class cached_property(functools.cached_property[T]):  # noqa: N801 - as that of functools
+    """That of functools without its lock, which Python 3.11 leaves locked in the child of a fork."""
+
+    def __init__(self, func: Callable[[Any], T]) -> None:
+        super().__init__(func)
+        self.lock = nullcontext()
+
 
 BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
 MAX_BLOCKS = 64  # of a pass whose partial sums are held: enough for all threads

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import isqrt
 from operator import attrgetter, call
 from typing import NamedTuple, TypeAlias
@@ -29,7 +29,7 @@ import numpy as np
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, share_time
-from .._threads import ThreadTeam, blas_limit
+from .._threads import ThreadTeam, blas_limit, cached_property
 from .._types import RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import Samples, SampleSubset

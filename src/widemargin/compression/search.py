@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from .._memory import SHARES, MemoryPlan, memory_plan
 from .._native import Stopped
 from .._progress import AnyProgress, Progress, SilentProgress
-from .._threads import BLOCK_ROWS, WORK_PER_CHECK, row_blocks, run_interruptibly
+from .._threads import BLOCK_ROWS, WORK_PER_CHECK, cached_property, row_blocks, run_interruptibly
 from .._types import Array, Labels, Matrix, Model, RandomState, RowIndices, Rows, Vector
 from ..algorithms.dc_pred_leaves import ForestSettings, train_forest
 from ..algorithms.ocas import train_hinges

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
-from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
+from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, cached_property, row_blocks
 from .._types import Array, Gradients, Labels, Matrix, RowIndices, Rows, Vector
 from ..data.samples import GramSamples, Samples
 from ..kernels.functions import ArgumentKernel, Kernel, Linear

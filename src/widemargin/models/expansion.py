@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
-from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, row_blocks
+from .._threads import BLOCK_ROWS, ONE_THREAD, SMALL_WORK, ThreadTeam, blas_limit, cached_property, row_blocks
 from .._types import Array, Gradients, Matrix, Rows, Vector
 from ..data import make_design_matrix
 from ..data.samples import GramSamples, Samples, make_samples

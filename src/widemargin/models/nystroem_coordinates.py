@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._config import ALLOWED_BYTES
 from .._memory import DEFAULT_PLAN, MemoryPlan
-from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, row_blocks
+from .._threads import BLOCK_ROWS, ThreadTeam, blas_limit, cached_property, row_blocks
 from .._types import Array, DType, Rows
 from ..data.samples import Samples, make_samples, row_products
 from ..kernels.entry_precision import ensure_precision

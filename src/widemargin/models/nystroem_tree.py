@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._memory import DEFAULT_PLAN, MemoryPlan
 from .._native import nystroem
-from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, row_blocks
+from .._threads import ONE_THREAD, SMALL_WORK, ThreadTeam, cached_property, row_blocks
 from .._types import AnyArray, Array, DType, Matrix, Rows, Vector
 from ..data.csr import row_arrays
 from ..data.samples import row_products

@@ -5,7 +5,6 @@ and the factor F of the approximation K ≈ C F F' C'.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
 from .._native import nystroem
-from .._threads import row_blocks
+from .._threads import cached_property, row_blocks
 from .._types import Array, Matrix, Rows
 from ..data.csr import row_arrays
 from ..data.origin import FAR, origin_distance

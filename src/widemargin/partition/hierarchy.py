@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped, nystroem
-from .._threads import run_interruptibly
+from .._threads import cached_property, run_interruptibly
 from .._types import Array, Labels, RowIndices, Rows
 from ..data.csr import row_arrays
 from .kmeans import MAX_VALUES, centroids, kmeans, kmeans_work, sample_rows

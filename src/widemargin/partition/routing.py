@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._config import SMALL_BYTES
-from .._threads import BLOCK_VALUES, ThreadTeam, row_blocks
+from .._threads import BLOCK_VALUES, ThreadTeam, cached_property, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Rows, Vector
 from ..data.csr import canonical
 from ..data.rows import group_by_label, occupied_columns, restore_columns

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._threads import cached_property
 from .._types import AnyArray, Labels, Mask, Matrix, RowIndices, Vector
 
 

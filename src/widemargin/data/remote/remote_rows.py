@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from itertools import cycle
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..._config import SMALL_BYTES
 from ..._native import Stopped
+from ..._threads import cached_property
 from ..._types import AnyArray, DType, Labels, Mask, RowIndices
 from ..rows import positions
 from .client import GRACE, active_client, collect_pure, do_not_check, running_workers, wait_for_partitions

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..._native import hinge as compiled
-from ..._threads import ThreadTeam
+from ..._threads import ThreadTeam, cached_property
 from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
 from .derivative_zeros import INFINITE_STEP

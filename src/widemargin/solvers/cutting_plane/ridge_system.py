@@ -12,14 +12,13 @@ Cost     m^3 / 3 + m^2 d / 2, the latter once for all systems where n <= 1.5 d; 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ..._native import dense
-from ..._threads import ThreadTeam
+from ..._threads import ThreadTeam, cached_property
 from ..._types import Array, Matrix, RowIndices, Vector
 from ...data import LocalMatrix
 

@@ -20,14 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._native import Stopped
 from ..._progress import AnyProgress
-from ..._threads import WORK_PER_CHECK, ThreadTeam, raise_if_stopped
+from ..._threads import WORK_PER_CHECK, ThreadTeam, cached_property, raise_if_stopped
 from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset

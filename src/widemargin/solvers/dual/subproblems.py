@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._native import Stopped, dual
 from ..._progress import AnyProgress, share_time
-from ..._threads import ThreadTeam, row_blocks
+from ..._threads import ThreadTeam, cached_property, row_blocks
 from ..._types import Array, Mask, RowIndices, Vector
 from ...data.samples import Samples
 from ...kernels.entry_precision import entry_error
