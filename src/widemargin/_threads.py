@@ -19,7 +19,7 @@ from contextvars import Context, ContextVar, copy_context
 from functools import cache, partial
 from operator import call
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import joblib
 from joblib.parallel import ThreadingBackend, get_active_backend
@@ -35,9 +35,13 @@ Item = TypeVar("Item")
 class cached_property(functools.cached_property[T]):  # noqa: N801 - as that of functools
     """That of functools without its lock, which Python 3.11 leaves locked in the child of a fork."""
 
-    def __init__(self, func: Callable[[Any], T]) -> None:
-        super().__init__(func)
-        self.lock = nullcontext()
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
 
 
 BLOCK_ROWS, BLOCK_VALUES = 1024, 2**20  # of a pass in Python over rows: of the latter, 4 or 8 MiB of new memory
