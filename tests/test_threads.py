@@ -165,20 +165,31 @@ def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
     code = """
 import os, signal, sys, threading
 import numpy as np
-from widemargin import _threads
+from widemargin import DCSVMClassifier, _threads
+from widemargin.estimators import _estimator
 from widemargin.kernels import scratch
 from widemargin.partition import kmeans
 
 X = np.random.default_rng(0).normal(size=(6000, 3))
 kmeans.kmeans(X, 4, np.random.default_rng(0))
+model = DCSVMClassifier()
 are_held = threading.Event()
 
+class Slow:
+    is_waiting = True
+
+    @_threads.cached_property
+    def value(self):
+        if self.is_waiting:
+            are_held.set()
+            threading.Event().wait()
+        return 1
+
 def hold():
-    with _threads.blas_limit(1), kmeans._silence:
-        for lock in (_threads._blas.lock, scratch._lock, kmeans._silence._lock):
+    with _threads.blas_limit(1), kmeans._silence, _estimator.all_or_nothing(model):
+        for lock in (_threads._blas.lock, scratch._lock, kmeans._silence._lock, _estimator._lock_of_locks):
             lock.acquire()
-        are_held.set()
-        threading.Event().wait()
+        Slow().value
 
 threading.Thread(target=hold, daemon=True).start()
 are_held.wait()
@@ -187,6 +198,10 @@ if child == 0:
     signal.alarm(30)  # ends a child that hangs
     with _threads.blas_limit(2), scratch.Scratch(8):
         kmeans.kmeans(X, 4, np.random.default_rng(0))
+    other = Slow()
+    other.is_waiting = False
+    other.value
+    model.fit(X[:100], X[:100, 0] > 0)
     os._exit(len(_threads._blas.limits) + kmeans._silence._n_threads)
 os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
 """

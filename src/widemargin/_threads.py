@@ -32,7 +32,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 
-class cached_property(functools.cached_property[T]):  # noqa: N801 - as that of functools
+class cached_property(functools.cached_property[T]):  # noqa: N801, TID251 - as that of functools
     """That of functools without its lock, which Python 3.11 leaves locked in the child of a fork."""
 
     if not TYPE_CHECKING:

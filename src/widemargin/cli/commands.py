@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from widemargin._model_files import load_any, read_summary, write_model
+from widemargin._types import Model
 from widemargin.cli.data import Training, features_of, make_preparation, map_of_rows, read_to_predict, read_training
 from widemargin.cli.reports import damage_reported, describe, errors_naming, report, report_score, steps_of
 from widemargin.cli.streams import note, open_output, print_lines, report_stream
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import escaped, file_error, shorten
-
-from .._types import Model
 
 # Options that are no parameters of an estimator, and the machines that do not take them
 _NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}

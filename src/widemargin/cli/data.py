@@ -13,6 +13,7 @@ import numpy as np
 
 from widemargin._config import config_context, resolve_memory_budget
 from widemargin._model_files import read_table_facts
+from widemargin._types import Given, Model
 from widemargin.cli.reports import as_numbers, check_classes, check_test_labels, note_rare_classes, steps_of
 from widemargin.cli.streams import note
 from widemargin.datasets import Dataset, load_npz, load_svmlight
@@ -21,8 +22,6 @@ from widemargin.datasets.columns import Column, first_gaps, frame_of
 from widemargin.datasets.files import file_error, quoted, shorten
 from widemargin.datasets.layouts import Layout, TableOptions, positions_of, suggestion
 from widemargin.datasets.tables import ARRAYS, TableSource, format_of
-
-from .._types import Given, Model
 
 LINEAR_SHARE = 3  # memory budget / bytes of a table that a linear machine takes whole: copies and indicators need room
 _DRAWN_SHARE = 24  # a third of the memory budget / numbers drawn of a table larger than that, to fit a preparation on

@@ -10,11 +10,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from widemargin._types import Given, Model
 from widemargin.cli.arguments import DEMO_PICTURE
 from widemargin.cli.streams import open_output
 from widemargin.datasets import PATCH_CLASSES, load_patches, photo_patches
-
-from .._types import Given, Model
 
 _MACHINE: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "tol": 1e-3}
 _TITLE = "C={C:g}, RBF, gamma={gamma:g}, tol={tol:g}; accuracy on 5,000 other patches, of both photographs"

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from widemargin._model_files import Summary
+from widemargin._types import Given, Model
 from widemargin.cli.streams import note, print_lines, report_stream
 from widemargin.datasets import Dataset
 from widemargin.datasets.files import file_error, is_number, shorten
-
-from .._types import Given, Model
 
 _SCORED_ROWS = 10_000  # of the training data, at most, drawn for the report
 _CHOSEN = ("kernel", "C", "gamma", "epsilon")  # attributes of a search

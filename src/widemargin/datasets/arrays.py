@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
+from widemargin._types import AnyArray
 from widemargin.datasets.files import Dataset, PathLike, check_archive, file_error, is_number, labels_of, opened, quoted
-
-from .._types import AnyArray
 
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._config import resolve_memory_budget
+from widemargin._types import AnyArray
 from widemargin.datasets.files import is_exact, is_number, labels_of, merged_labels, plain_numbers, quoted
 from widemargin.datasets.layouts import BEYOND, BOOLEANS, ISO_DATE, Cell, Layout, Row, refusal, remedy
-
-from .._types import AnyArray
 
 _BLOCK_CELLS = 100_000
 

@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._memory import memory_plan
 from .._native import keep_freed_memory
 from .._progress import Callback, Progress
+from .._threads import after_fork_in_child
 from .._types import Given, Model
 from ._callbacks import CallbackSupportMixin, FitTask
 from ._fitted_state import FittedState
@@ -157,6 +158,14 @@ class all_or_nothing(AbstractContextManager[None]):  # noqa: N801 - as a functio
 # the lock that a fit of an object holds; no attribute of it, as files and copies have none
 _fit_locks: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
 _lock_of_locks = threading.Lock()
+
+
+def _renew_locks() -> None:
+    global _fit_locks, _lock_of_locks
+    _fit_locks, _lock_of_locks = WeakKeyDictionary(), threading.Lock()
+
+
+after_fork_in_child(_renew_locks)
 
 
 def reuse_freed_memory(estimator: Model) -> None:

@@ -260,7 +260,7 @@ class SearchCV(BestEstimator):
         for kernel in self._kernel_list(np.empty((0, 0))):
             self._prototype(kernel=kernel)._check_parameters()
 
-    def _kernel_list(self, X: Given) -> list[Any]:
+    def _kernel_list(self, X: Given) -> list[KernelParameter]:
         """The kernels to try: "auto" are RBF and Laplacian, of sparse rows RBF alone."""
         if is_auto(self.kernels):
             return ["rbf"] if sp.issparse(X) else ["rbf", "laplacian"]
