@@ -21,6 +21,7 @@ import widemargin._progress
 from naive.tuning import grid_scores
 from peak_memory import peak_of
 from widemargin import DCSVMClassifier, DCSVMClassifierCV, DCSVMRegressor, DCSVMRegressorCV
+from widemargin.algorithms.held_out import HeldOutSolver
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.02, 0.2]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -53,6 +54,28 @@ def test_scores_are_those_of_plain_loops(binary: Data, scoring: str, options: di
     best = min((cells[k] for k in np.flatnonzero(means == means.max())), key=lambda cell: (cell["C"], cell["gamma"]))
     assert (model.gamma_, model.C_) == (best["gamma"], best["C"])
     np.testing.assert_array_equal(model.predict(X), machine.set_params(**best).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("memory_budget", [None, "4MB"])
+def test_the_gap_of_each_cell_of_an_exhaustive_search(
+    larger: Data, memory_budget: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is at most `tol`, with the folds' kernel matrix and without; of other searches, at the same violation, not."""
+    gaps: list[float] = []
+    values = HeldOutSolver._values
+
+    def observe(whole: Any, rows: Any, fold: Any, results: Any) -> Any:
+        gaps.extend(result.gap / result.objective for result in results)
+        return values(whole, rows, fold, results)
+
+    monkeypatch.setattr(HeldOutSolver, "_values", staticmethod(observe))
+    search = DCSVMClassifierCV([1.0, 10.0, 100.0], [5.0], kernels="rbf", cv=2, search="exact", refit=False, tol=0.02)
+    search.set_params(memory_budget=memory_budget, exhaustive=True).fit(*larger)
+    assert len(gaps) >= 6
+    assert max(gaps) <= 0.02
+    gaps.clear()
+    search.set_params(exhaustive=False).fit(*larger)
+    assert max(gaps) > 0.02
 
 
 def test_several_classes_sparse_rows_and_class_weights() -> None:

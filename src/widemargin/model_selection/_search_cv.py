@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from time import perf_counter
@@ -333,8 +334,12 @@ class SearchCV(BestEstimator):
         return make_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _limits(self, kernel: KernelParameter) -> Limits:
+        """Of the machine; of all cells of a grid, where the gap is a bound, it is at most `tol` as well."""
         prototype: DualMachine = self._prototype(kernel=kernel)
-        return prototype._settings(self._make_kernel(kernel, 1.0), 1).limits
+        limits = prototype._settings(self._make_kernel(kernel, 1.0), 1).limits
+        if not self.exhaustive or limits.max_relative_gap == np.inf:
+            return limits
+        return replace(limits, max_relative_gap=min(limits.tol, limits.max_relative_gap))
 
     # --- a grid of exact cells ---
 

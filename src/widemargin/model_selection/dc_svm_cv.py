@@ -69,9 +69,10 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         The machine that is trained on all rows with the best parameters. True and "auto": the exact one up to 50,000
         rows, else an early one of as few clusters as the time allows. Without it there are no predictions.
     exhaustive : bool, default=False
-        Whether every cell of a grid is scored in every fold, by exact machines. Otherwise, from 2,000 rows on, all
-        cells of an exact search are scored on a quarter of the rows, and those are eliminated whose mean score is below
-        the best one's with a confidence of 95 %, but for the best one's neighbours; again after two folds of all rows.
+        Whether every cell of a grid is scored in every fold, by exact machines whose gap / primal objective is at most
+        `tol` too. Otherwise, from 2,000 rows on, all cells of an exact search are scored on a quarter of the rows, and
+        those are eliminated whose mean score is below the best one's with a confidence of 95 %, but for the best one's
+        neighbours; again after two folds of all rows.
     degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter
         Of `DCSVMClassifier`; `break_ties` is True here.
     memory_budget : int, str or None, default=None
