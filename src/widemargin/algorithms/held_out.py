@@ -29,7 +29,8 @@ from .._threads import ThreadTeam
 from .._types import Array, DType, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.active_matrix import ActiveMatrix
-from ..kernels.functions import Kernel, Precomputed, check_finite
+from ..kernels.entry_precision import entry_error
+from ..kernels.functions import ExponentialKernel, Kernel, Precomputed, check_finite
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.certificate import Limits
@@ -51,6 +52,8 @@ class Fold(NamedTuple):
 
 
 _FOLDS_SHARE = 0.25  # of the memory, at most, is for the vectors of folds that are solved together
+_MAX_ERROR = 0.5  # of decision values / tol, for coefficients that are all at their bounds
+_CORRECTION_COPIES = 3  # of the rows in float64: all of them, and the support vectors, also in batches
 
 Path = tuple[DualProblem, Sequence[float]]  # a machine's dual in a fold, at C = 1, and ascending Cs
 
@@ -79,6 +82,7 @@ class HeldOutSolver:
     ) -> None:
         self.machine_rows = machine_rows
         self.limits = limits
+        self.is_exact = limits.max_relative_gap <= limits.tol  # else cells are compared, and float32 distances do
         self.n_bytes = n_bytes
         self.progress = progress
         self.team = team
@@ -109,25 +113,42 @@ class HeldOutSolver:
         n_bytes = self.n_bytes - 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machine_rows)))
         try:
             with self.progress.interrupting(self.team.native):
-                kernel, samples, K = self._in_memory(kernel, samples, n_bytes)
+                kernel, samples, K = self._in_memory(kernel, samples, folds, n_bytes)
         except Stopped:
             return [_unknown(fold, len(self.machine_rows)) for fold in folds]
 
         solve = partial(self._solve_machine, kernel, samples, K, folds, n_bytes)
         numbers, largest = range(len(self.machine_rows)), max(map(len, self.machine_rows))
-        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _bytes_beside(samples, K, n_bytes)
+        has_room = self.team.n_threads * self._needed_bytes(largest, samples.dtype) < _bytes_beside(samples, K, n_bytes)
         in_parallel = len(numbers) > 1 and largest < len(samples) and has_room
         solved = self.team.map(solve, numbers) if in_parallel else map(solve, numbers)
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
 
-    def _in_memory(self, kernel: Kernel, samples: Samples, n_bytes: int) -> tuple[Kernel, Samples, Array | None]:
+    def _in_memory(
+        self, kernel: Kernel, samples: Samples, folds: Sequence[Fold], n_bytes: int
+    ) -> tuple[Kernel, Samples, Array | None]:
         """A precomputed kernel, its Gram samples and their kernel matrix K if it fits; else the given ones and None."""
-        n = len(samples)
-        if self._needed_bytes(n, samples) > _bytes_beside(samples, None, n_bytes):
+        n, free = len(samples), _bytes_beside(samples, None, n_bytes)
+        if self._needed_bytes(n, samples.dtype) > free:
             return kernel, samples, None
+        paths = [(problem, fold.Cs) for fold in folds for problem in fold.problems]
+        samples = self._precise(kernel, samples, paths, free)
         K = self._matrix(n, samples.dtype)
         fill_gram(kernel, samples, K, self.team)
         return Precomputed(), GramSamples(K, np.arange(n)), K
+
+    def _precise(self, kernel: Kernel, samples: Samples, paths: Sequence[Path], n_bytes: int) -> Samples:
+        """The samples: with distances in float64, or entries too, where rounding could hide a gap, and these fit."""
+        if not self.is_exact:
+            return samples
+        norm = max(Cs[-1] * float(np.linalg.norm(problem.hi - problem.lo)) for problem, Cs in paths)
+        n_copied, double = 2 * samples.row_bytes * len(samples), np.dtype(np.float64)
+        for dtype in (samples.dtype, double) if isinstance(kernel, ExponentialKernel) else (double,):
+            is_fine = entry_error(kernel, samples) * norm <= _MAX_ERROR * self.limits.tol
+            if is_fine or n_copied + self._needed_bytes(len(samples), dtype) > n_bytes:
+                break
+            samples = samples.astype(double, dtype)
+        return samples
 
     def _matrix(self, n: int, dtype: DType) -> Array:
         n_bytes = n * n * dtype.itemsize
@@ -135,8 +156,8 @@ class HeldOutSolver:
             self._buffer = np.empty(n_bytes, np.uint8)  # kept: the first write to a page takes long
         return self._buffer[:n_bytes].view(dtype).reshape(n, n)
 
-    def _needed_bytes(self, m: int, samples: Samples) -> int:
-        return m * m * samples.dtype.itemsize + VECTORS * 8 * m * self.team.n_threads
+    def _needed_bytes(self, m: int, dtype: DType) -> int:
+        return m * m * dtype.itemsize + VECTORS * 8 * m * self.team.n_threads
 
     def _solve_machine(
         self, kernel: Kernel, samples: Samples, K: Array | None, folds: Sequence[Fold], n_bytes: int, p: int
@@ -150,9 +171,10 @@ class HeldOutSolver:
         with ThreadTeam(self.team.n_threads) as team:
             if m < len(samples):
                 own, K = SampleSubset(samples, rows), None
-                if self._needed_bytes(m, samples) <= free - samples.nbytes:
-                    K = np.empty((m, m), samples.dtype)
-                    fill_gram(kernel, own.take(np.arange(m)), K, team)
+                if self._needed_bytes(m, samples.dtype) <= free - samples.nbytes:
+                    chosen = self._precise(kernel, own.take(np.arange(m)), paths, free - samples.nbytes)
+                    K = np.empty((m, m), chosen.dtype)
+                    fill_gram(kernel, chosen, K, team)
             whole = KernelOperator(kernel, samples, team)
             if K is None:
                 return self._solve_side_by_side(KernelOperator(kernel, own, team), rows, paths, folds, free, whole)
@@ -183,22 +205,28 @@ class HeldOutSolver:
         """The held-out values of a machine, of the rows of `operator`, in each fold: all folds together, C by C."""
         samples, n_threads, values = operator.samples, operator.team.n_threads, [_unknown(fold) for fold in folds]
         fold_bytes = VECTORS * 8 * len(rows)
+        error, copies = 0.0, _CORRECTION_COPIES * 2 * samples.row_bytes * len(rows)
+        if self.is_exact and copies < 0.5 * n_bytes:
+            error, n_bytes = entry_error(operator.kernel, samples), n_bytes - copies
         n_together = min(len(folds), max(1, int(_FOLDS_SHARE * n_bytes / fold_bytes)))
         matrix = ActiveMatrix(operator, active_bytes(samples, n_bytes - (n_together - 1) * fold_bytes, n_threads))
 
         def make_solver(path: Path, c: int) -> DualSolver:
             problem = scale_bounds(path[0], path[1][c])
-            return DualSolver(operator, problem, self.limits, active_matrix=matrix, progress=self.progress)
+            return DualSolver(
+                operator, problem, self.limits, active_matrix=matrix, progress=self.progress, entry_error=error
+            )
 
         for same in _with_equal_costs(paths, n_together):
-            results: list[DualResult] = []
             Cs = paths[same[0]][1]
+            solvers, results = list[DualSolver](), list[DualResult]()
             for c, C in enumerate(Cs):
+                exact = [solver.float64_beta for solver in solvers]
                 solvers = [make_solver(paths[k], c) for k in same]
+                starts = [zero_point(len(rows))] * len(same)
                 try:
-                    starts = (
-                        scaled_starts(solvers, results, C / Cs[c - 1]) if c else [zero_point(len(rows))] * len(same)
-                    )
+                    if c:
+                        starts = scaled_starts(solvers, results, C / Cs[c - 1], exact)
                 except Stopped:
                     return values
                 results = solve_side_by_side(solvers, starts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._threads import ThreadTeam, row_blocks
-from .._types import Array, Matrix, RowIndices
+from .._types import Array, DType, Matrix, RowIndices
 from ..data.rows import spread_rows
 from ..data.samples import Samples
 from .functions import Boxes, ExponentialKernel, Kernel
@@ -46,19 +46,25 @@ class BoxedRows:
         team.map(add, row_blocks(len(B)))
 
 
-def add_local_product(kernel: Kernel, A: Samples, coef: Matrix, B: Samples, out: Matrix, team: ThreadTeam) -> None:
-    """`add_kernel_product` for dense coefficients, without the entries that round to nothing where these are many."""
-    boxed = box_rows(kernel, A, coef)
+def add_local_product(
+    kernel: Kernel, A: Samples, coef: Matrix, B: Samples, out: Matrix, team: ThreadTeam, dtype: DType | None = None
+) -> None:
+    """`add_kernel_product` for dense coefficients, without the entries that round to nothing where these are many.
+
+    In entries of `dtype`, or of that of the samples.
+    """
+    boxed = box_rows(kernel, A, coef, dtype)
     if boxed is None:
         add_kernel_product(kernel, A, coef, B, out, team)
     else:
         boxed.add_product(B, out, team)
 
 
-def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
+def box_rows(kernel: Kernel, A: Samples, coef: Matrix, dtype: DType | None = None) -> BoxedRows | None:
     """The rows A with coefficients (k, r) in boxes; None unless they are many and most entries between them are small.
 
-    Entries left out are at most kappa = eps |c| / (100 sum_i |c_i|), for coefficients c and entries of precision eps.
+    Entries left out are at most kappa = eps |c| / (100 sum_i |c_i|), for coefficients c and the precision eps of
+    `dtype`, or that of A.
     So a sum changes by a hundredth of its rounding error eps |c| at most.
     """
     if not isinstance(kernel, ExponentialKernel) or len(A) < LEAST_ROWS or A.precision != A.dtype:
@@ -66,7 +72,7 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix) -> BoxedRows | None:
     if len(A) * A.take(slice(0, 1)).stored().shape[1] > _MOST_VALUES:
         return None
     total, norm = np.abs(coef).sum(axis=1), np.linalg.norm(coef, axis=1)
-    log_kappa = _log_kappa(A, float(np.min(norm[total > 0] / total[total > 0], initial=1.0)))
+    log_kappa = _log_kappa(dtype or A.dtype, float(np.min(norm[total > 0] / total[total > 0], initial=1.0)))
     if _far_share(kernel, A, log_kappa) < _LEAST_FAR:
         return None
     X = A.toarray()
@@ -84,7 +90,7 @@ def far_distance(kernel: Kernel, A: Samples) -> float:
     """The distance from which entries round to nothing in sums with about equal coefficients; inf unless most do."""
     if not isinstance(kernel, ExponentialKernel) or len(A) < LEAST_ROWS:
         return np.inf
-    log_kappa = _log_kappa(A, len(A) ** -0.5)
+    log_kappa = _log_kappa(A.dtype, len(A) ** -0.5)
     return -log_kappa / kernel.gamma if _far_share(kernel, A, log_kappa) >= _LEAST_FAR else np.inf
 
 
@@ -93,9 +99,9 @@ def local_order(A: Samples) -> RowIndices:
     return np.concatenate(_near_batches(A.toarray()))
 
 
-def _log_kappa(A: Samples, ratio: float) -> float:
+def _log_kappa(dtype: DType, ratio: float) -> float:
     """Logarithm of the largest entry that may be left out, for coefficients c with |c| / sum_i |c_i| = ratio."""
-    return float(np.log(_ROUNDING_SHARE * np.finfo(A.dtype).eps * ratio))
+    return float(np.log(_ROUNDING_SHARE * np.finfo(dtype).eps * ratio))
 
 
 def _far_share(kernel: Kernel, A: Samples, log_kappa: float) -> float:

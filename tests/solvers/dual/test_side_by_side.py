@@ -65,7 +65,9 @@ def solve_path(
                 DualSolver(operator, scale_bounds(fold, C), Limits(TOL), active_matrix=matrix, progress=progress)
                 for fold in folds
             ]
-            starts = scaled_starts(solvers, results[-1], C / CS[c - 1]) if c else [zero_point(len(X)) for _ in folds]
+            starts = [zero_point(len(X)) for _ in folds]
+            if c:
+                starts = scaled_starts(solvers, results[-1], C / CS[c - 1], [0.0] * len(folds))
             check_starts(solvers, [start.beta for start in starts])
             results.append(solve_side_by_side(solvers, starts))
     return results
@@ -123,7 +125,7 @@ def test_coordinates_at_a_bound_are_at_the_next_one(has_weights: bool) -> None:
             )
             result = one.solve(np.zeros(900))
             is_bound = (result.beta != 0.0) & ((result.beta == one.problem.lo) | (result.beta == one.problem.hi))
-            (start,) = scaled_starts([next_one], [result], factor)
+            (start,) = scaled_starts([next_one], [result], factor, [0.0])
             assert np.count_nonzero(is_bound) > 450
             check_starts([next_one], [start.beta])
             expected = np.where(result.beta > 0.0, next_one.problem.hi, next_one.problem.lo)

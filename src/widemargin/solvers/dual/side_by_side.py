@@ -12,6 +12,7 @@ Source   decomposition as in `solver`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,14 +20,49 @@ from ..._native import Stopped
 from ..._threads import ThreadTeam
 from ..._types import ROUNDING, RowIndices, Vector
 from ...kernels.boxed_rows import local_order
+from ...kernels.kernel_operator import KernelOperator
 from ..results import DualResult
 from .solver import DualSolver, Part, Point, State
+
+_CORRECTIONS = 3  # of one solution, at most: each leaves the errors of fewer changes
+_MAX_ERROR = 0.05  # of decision values / tol, in standard deviations: there are many values, and errors have a mean
 
 Open = tuple[DualSolver, State]  # a problem that needs another round
 
 
 def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
-    """Solve each problem from its start; a stop ends all of them. The solvers share one operator and active matrix."""
+    """Solve each problem from its start; a stop ends all of them. The solvers share one operator and active matrix.
+
+    Where decision errors are a part of `tol`, all go on from decision values that are computed in float64.
+    """
+    results = _run_rounds(solvers, starts)
+    for _ in range(_CORRECTIONS):
+        errors = [solver.decision_error(result.beta) for solver, result in zip(solvers, results, strict=True)]
+        if max(errors) <= _MAX_ERROR * solvers[0].limits.tol:
+            break
+        try:
+            starts = _float64_points(solvers, results)
+        except Stopped:
+            return [replace(result, converged=False) for result in results]
+        results = _run_rounds(solvers, starts)
+    return results
+
+
+def _float64_points(solvers: Sequence[DualSolver], results: Sequence[DualResult]) -> list[Point]:
+    """The points of the results, with decision values of float64 entries: later errors are those of changes alone."""
+    first, float64 = solvers[0], np.dtype(np.float64)
+    kernel, samples, team = first.operator.kernel, first.operator.samples, first.operator.team
+    exact = KernelOperator(kernel, samples.astype(float64, float64), team, samples.dtype)
+    beta = np.array([result.beta for result in results])
+    support = np.flatnonzero(beta.any(axis=0))
+    with first.progress.interrupting(team.native):
+        decisions = exact.products(support, beta[:, support], np.arange(len(exact)))
+    for solver, result in zip(solvers, results, strict=True):
+        solver.float64_beta = result.beta
+    return [Point(result.beta, decision) for result, decision in zip(results, decisions, strict=True)]
+
+
+def _run_rounds(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
     states = [solver.begin(start) for solver, start in zip(solvers, starts, strict=True)]
     open_problems = list(zip(solvers, states, strict=True))
     try:
@@ -94,11 +130,14 @@ def _solve_active(group: Sequence[Open], wanted: RowIndices) -> list[Part]:
     return team.map_with_team(solve, group)
 
 
-def scaled_starts(solvers: Sequence[DualSolver], results: Sequence[DualResult], factor: float) -> list[Point]:
+def scaled_starts(
+    solvers: Sequence[DualSolver], results: Sequence[DualResult], factor: float, exact: Sequence[Vector | float]
+) -> list[Point]:
     """Starts from the results for bounds 1 / `factor` as large: what was at a bound is there again, the others stay.
 
     For problems with nu = 0 and D = 0. The sum that an intercept requires is kept by the free coordinates. Where fewer
     coordinates are at a bound than free, or these have no room, the results are the starts, which need no kernel entry.
+    `exact` are the `float64_beta` of the solvers that found the results; those of `solvers` are set.
     """
     scaled = [_scaled(solver, result.beta, factor) for solver, result in zip(solvers, results, strict=True)]
     points, changes = [point for point, _ in scaled], np.array([change for _, change in scaled])
@@ -106,10 +145,12 @@ def scaled_starts(solvers: Sequence[DualSolver], results: Sequence[DualResult], 
     operator = solvers[0].operator
     with solvers[0].progress.interrupting(operator.team.native):
         sums = operator.products(rows, changes[:, rows], np.arange(len(operator)))
-    return [
-        Point(point, result.decision) if point is result.beta else Point(point, factor * result.decision + sum_)
-        for point, result, sum_ in zip(points, results, sums, strict=True)
-    ]
+    starts = []
+    for solver, point, result, sum_, beta in zip(solvers, points, results, sums, exact, strict=True):
+        kept = 1.0 if point is result.beta else factor
+        starts.append(Point(point, kept * result.decision + sum_))
+        solver.float64_beta = kept * beta
+    return starts
 
 
 def _scaled(solver: DualSolver, beta: Vector, factor: float) -> tuple[Vector, Vector]:
