@@ -124,7 +124,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     "DCSVM callable": lambda: _fit("DCSVMClassifier", kernel=_callable_kernel()),
     "early": _levels(),
     "early kernel": _levels(partition="kernel", labels="three"),
-    "early random": _levels(partition="random", fit_intercept=True),
     "early CSR": _levels(kind="csr"),
     "early CSR kernel": _levels(kind="csr", partition="kernel", kernel="poly"),
     "early precomputed": _levels(kernel="precomputed", kind="gram"),

@@ -18,7 +18,7 @@ from measuring.experiment import Axes, Experiment, Row, Run, panels_of
 from measuring.problems import Problem, load_problem
 from widemargin._memory import memory_plan
 from widemargin._progress import Progress
-from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, train_machine
+from widemargin.algorithms.dc_svm_levels import DCSVMSettings, KernelProblem, solve_clusters, train_machine
 from widemargin.algorithms.trained_machines import TrainedMachine
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
@@ -39,8 +39,9 @@ def _figure1(name: str, options: Run) -> Iterator[Row]:
     best = _dual(problem, _train(data, DCSVMSettings(tol=options.tol)).result.beta)
     for method in _METHODS:
         for k in options.clusters:
-            one_level = DCSVMSettings(tol=options.tol, n_levels=1, branching=k, stop_level=1, partition=method)
-            bound, difference = _bound(problem, data, one_level, best)
+            labels, beta = _divide(data, method, k, options.tol)
+            bound = 0.5 * problem.C**2 * _between_clusters(data, labels)
+            difference = best - _dual(problem, beta)
             yield {
                 "set": name,
                 "n": len(problem.X),
@@ -64,6 +65,22 @@ def _data(problem: Problem) -> KernelProblem:
     )
 
 
+def _divide(data: KernelProblem, method: str, k: int, tol: float) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    """A division of the n rows into k clusters: its labels (n,), and the solutions of the clusters' duals (n,)."""
+    settings = DCSVMSettings(tol=tol, n_levels=1, branching=k, stop_level=1, memory=memory_plan(None))
+    if method != "random":
+        local = _train(data, replace(settings, partition=method))
+        assert local.division is not None
+        return local.division.labels, local.result.beta
+    labels, beta = np.random.default_rng(0).permutation(len(data.samples)) % k, np.empty(len(data.samples))
+    clusters = [np.flatnonzero(labels == c) for c in range(k)]
+    with as_published.dc_svm(), Progress() as progress:
+        results = solve_clusters(data, clusters, settings, progress)
+    for rows, result in zip(clusters, results, strict=True):
+        beta[rows] = result.beta
+    return labels, beta
+
+
 def _train(data: KernelProblem, settings: DCSVMSettings) -> TrainedMachine:
     settings = replace(settings, memory=memory_plan(None))
     with as_published.dc_svm(), Progress() as progress:
@@ -75,14 +92,6 @@ def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
     support = np.flatnonzero(beta)
     f = recompute.decision_values(problem.X[support], problem.X[support], beta[support], problem.gamma)
     return float(np.abs(beta).sum() - 0.5 * beta[support] @ f)
-
-
-def _bound(problem: Problem, data: KernelProblem, settings: DCSVMSettings, best: float) -> tuple[float, float]:
-    """Both sides of Theorem 1's inequality for one division."""
-    local = _train(data, settings)
-    assert local.division is not None
-    mass = problem.C**2 * _between_clusters(data, local.division.labels)
-    return 0.5 * mass, best - _dual(problem, local.result.beta)
 
 
 def _between_clusters(data: KernelProblem, labels: NDArray[np.integer]) -> float:

@@ -20,7 +20,7 @@ from widemargin.algorithms.pairs_and_targets import SeveralMachines
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.partition.divide import Division
-from widemargin.partition.routing import RandomRouter
+from widemargin.partition.routing import InputRouter
 from widemargin.solvers.dual.in_memory import WorkingSetSolver
 from widemargin.solvers.dual.problem import PairProblems, one_class_problem, svm_problem
 
@@ -134,7 +134,7 @@ def test_the_estimate_of_a_level_is_of_its_clusters(
     monkeypatch.setattr(dc_svm.DCSVMTraining, "_solve_cluster", solve_slowly)
     monkeypatch.setattr(Progress, "advance", look)
     samples, labels = make_samples(X, "distances"), np.repeat(np.arange(4), sizes)
-    division = Division(RandomRouter(samples, labels), labels, np.arange(N))
+    division = Division(InputRouter(samples, labels), labels, np.arange(N))
     settings = DCSVMSettings(n_levels=1, stop_level=1, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), samples, svm_problem(y, np.full(N, C)))
     with Progress(max_time=max_time) as progress:

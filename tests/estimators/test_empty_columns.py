@@ -41,7 +41,6 @@ MODELS = [
     DCSVMClassifier(gamma=0.5, memory_budget=BUDGET),
     DCSVMClassifier(kernel="linear", memory_budget=BUDGET),
     DCSVMClassifier(gamma=0.5, memory_budget=BUDGET, n_levels=1, stop_level=1, partition="input", random_state=0),
-    DCSVMClassifier(gamma=0.5, memory_budget=BUDGET, n_levels=1, stop_level=1, partition="random", random_state=0),
     DCSVMRegressor(gamma=0.5, memory_budget=BUDGET),
     DCOneClassSVM(gamma=0.5, memory_budget=BUDGET),
     BSGDClassifier(gamma=0.5, memory_budget=BUDGET, budget=20, maintenance="removal", n_epochs=2, random_state=0),
@@ -57,8 +56,7 @@ def test_columns_without_values_cost_nothing(model: Any) -> None:
     _, in_fit = peak_of(model.fit, wide, y)
     found, in_predict = peak_of(model.predict, wide)
     assert max(in_fit, in_predict) < BUDGET
-    if getattr(model, "partition", None) != "random":  # whose hash of a row depends on the numbers of its columns
-        assert_allclose(found, narrow, atol=1e-3)
+    assert_allclose(found, narrow, atol=1e-3)
 
 
 @pytest.mark.slow

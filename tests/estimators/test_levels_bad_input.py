@@ -1,6 +1,5 @@
 """Levels on data that cannot be divided well: each works or gets a clear error, none hangs."""
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from widemargin import DCSVMClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:gamma=", "ignore:Number of distinct clusters")
-PARTITIONS = ("kernel", "input", "random")
+PARTITIONS = ("kernel", "input")
 
 
 def fit(X: Any, y: Any, *, has_bound: bool = True, **options: Any) -> DCSVMClassifier:
@@ -35,8 +34,8 @@ def noisy(n: int = 100) -> tuple[Any, Any]:
     ("options", "message"),
     [
         ({"n_levels": 1, "stop_level": 2}, r"stop_level must be at most n_levels=1, got 2"),
-        ({"kernel": "precomputed", "partition": "input"}, r"partition.*input"),
-        ({"kernel": "precomputed", "partition": "random"}, r"partition.*random.*no features"),
+        ({"kernel": "precomputed", "partition": "input"}, r"partition.*input.*no features"),
+        ({"partition": "random"}, r"partition.*random"),
     ],
 )
 def test_bad_parameters_are_named_with_their_value(options: dict[str, Any], message: str) -> None:
@@ -64,7 +63,7 @@ def test_more_clusters_than_rows(partition: str, fit_intercept: bool) -> None:
 def test_a_branching_larger_than_the_number_of_rows() -> None:
     """Clusters of the automatic level have less than a row on average."""
     X, y = noisy(5000)
-    assert len(fit(X, y, n_levels="auto", branching=10_000, partition="random").levels_) == 1
+    assert len(fit(X, y, n_levels="auto", branching=10_000).levels_) == 1
 
 
 def test_two_rows() -> None:
@@ -83,7 +82,7 @@ def test_copies_of_one_or_a_few_points(distinct: int, partition: str, stop_level
     if stop_level == 0:
         assert dual(model) == pytest.approx(dual(fit(X, y, n_levels=0, **options)), rel=1e-6)
         assert dual(model) == pytest.approx(60.0, rel=1e-6)  # nothing can be told apart: every loss is 1
-    elif partition != "random":
+    else:
         assert len(np.unique(model.decision_function(X).round(9))) <= distinct
 
 
@@ -101,7 +100,7 @@ def test_clusters_of_one_class(partition: str, fit_intercept: bool) -> None:
         assert model.score(X, y) == 1.0
         if stop_level == 0:
             assert dual(model) == pytest.approx(dual(exact), rel=1e-5)
-        elif fit_intercept and partition != "random":
+        elif fit_intercept:
             assert len(model.support_) == 0
             np.testing.assert_array_equal(np.abs(model.decision_function(X)), 1.0)
 
@@ -116,11 +115,3 @@ def test_zero_weights_shift_the_row_numbers_of_a_precomputed_early_machine() -> 
     small = DCSVMClassifier(**options, random_state=0).fit(K[np.ix_(kept, kept)], y[kept])
     np.testing.assert_array_equal(model.support_, kept[small.support_])
     np.testing.assert_allclose(model.decision_function(K), small.decision_function(K[:, kept]), atol=1e-12)
-
-
-def test_a_model_file_with_random_clusters_of_a_precomputed_kernel_loads() -> None:
-    """`fit` refuses them now."""
-    X, y = noisy()
-    model = fit(X @ X.T, y, kernel="precomputed", n_levels=1, stop_level=1)
-    model.partition = model._clusters["method"] = "random"
-    assert np.isfinite(pickle.loads(pickle.dumps(model)).decision_function(X @ X.T)).all()

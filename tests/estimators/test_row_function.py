@@ -53,7 +53,6 @@ MODELS: dict[str, Any] = {
     "soft, input": lambda: DCSVMClassifier(partition="input", **EARLY).fit(X, BINARY),
     "soft, linear": lambda: DCSVMClassifier(kernel="linear", **EARLY).fit(X.astype(np.float32), BINARY),
     "soft, sparse": lambda: DCSVMClassifier(**EARLY).fit(sp.csr_array(X), BINARY),
-    "random": lambda: DCSVMClassifier(partition="random", **EARLY).fit(X, BINARY),
     "early, precomputed": lambda: DCSVMClassifier(kernel="precomputed", **EARLY).fit(X @ X.T, BINARY),
     "budgeted": lambda: BSGDClassifier(random_state=0).fit(X, LABELS),
     "tree": lambda: DCPredClassifier(n_clusters=2, random_state=0).fit(X, LABELS),

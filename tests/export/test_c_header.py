@@ -178,7 +178,6 @@ def test_a_compressed_machine_of_mnist_fits_into_64_kilobytes(tmp_path) -> None:
         (lambda X, y: SVC().fit(X, y), "got SVC: see skl2onnx, or compress it first"),
         (lambda X, y: CalibratedClassifierCV(OCASClassifier(), cv=2).fit(X, y), "got CalibratedClassifierCV"),
         (lambda X, y: make_pipeline(LandmarkNystroem(9), OCASClassifier()).fit(X, y), "the step LandmarkNystroem"),
-        (lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y), "partition='random'"),
         (
             lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y),
             "Precomputed kernel; to_onnx and to_c write rbf",

@@ -400,10 +400,6 @@ def test_a_single_row_and_none(machine, digits) -> None:
             r"the step PCA\(n_components=2\).*model\[-1\]",
         ),
         (
-            lambda X, y: DCSVMClassifier(stop_level=1, partition="random").fit(X, y),
-            "partition='random'; to_onnx and to_c write 'input' and 'kernel'; compress it first",
-        ),
-        (
             lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y),
             "CallableKernel kernel; to_onnx and to_c write",
         ),

@@ -9,12 +9,11 @@ import scipy.sparse as sp
 
 from naive import kernels as naive
 from widemargin._memory import MemoryPlan
-from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.models import clustered
 from widemargin.models.clustered import ClusteredExpansion
-from widemargin.partition.routing import InputRouter, KernelRouter, RandomRouter
+from widemargin.partition.routing import InputRouter, KernelRouter
 
 GAMMA, K = 0.4, 4
 RNG = np.random.default_rng(0)
@@ -33,7 +32,6 @@ def model(averages: bool = True, routing: str = "kernel", form: Any = np.asarray
     router: Any = {
         "kernel": lambda: KernelRouter(kernel, routed, ROUTED_LABELS),
         "input": lambda: InputRouter(routed, ROUTED_LABELS),
-        "random": lambda: RandomRouter(routed, ROUTED_LABELS),
     }[routing]()
     parts = (form(POINTS), STARTS, COEF, INTERCEPT, router, averages)
     return ClusteredExpansion(kernel, *parts)
@@ -47,19 +45,16 @@ def by_cluster() -> np.ndarray:
 
 
 def distances(routing: str) -> np.ndarray:
-    """Squared distances of every row and centre, (rows, clusters); of random clusters infinite but for the own one."""
+    """Squared distances of every row and centre, (rows, clusters)."""
     mine = np.eye(K)[ROUTED_LABELS] / np.bincount(ROUTED_LABELS)
     if routing == "input":
         return np.array([((x - mine.T @ ROUTED) ** 2).sum(axis=1) for x in X])
-    if routing == "random":
-        labels = model(False, routing).router.route(X, ThreadTeam(1))
-        return np.where(np.arange(K) == labels[:, None], 0.0, np.inf)
     spread = mine.T @ naive.rbf(ROUTED, ROUTED, GAMMA) @ mine
     return 1.0 - 2.0 * naive.rbf(X, ROUTED, GAMMA) @ mine + spread.diagonal()
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("routing", ["kernel", "input", "random"])
+@pytest.mark.parametrize("routing", ["kernel", "input"])
 def test_early_is_the_value_of_the_rows_own_cluster(routing: str, form: Any) -> None:
     labels = distances(routing).argmin(axis=1)
     assert len(set(labels)) == K  # rows of the empty cluster get its intercept
@@ -68,7 +63,7 @@ def test_early_is_the_value_of_the_rows_own_cluster(routing: str, form: Any) -> 
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("routing", ["kernel", "input", "random"])
+@pytest.mark.parametrize("routing", ["kernel", "input"])
 def test_the_average_is_the_mean_with_the_next_cluster_where_uncertain(routing: str, form: Any) -> None:
     values, far = by_cluster(), distances(routing)
     labels, next_to = np.argsort(far, axis=1)[:, :2].T
@@ -76,15 +71,13 @@ def test_the_average_is_the_mean_with_the_next_cluster_where_uncertain(routing: 
     rows = np.arange(len(X))
     truth = values[labels, rows]
     is_mean = (np.abs(truth) < 0.35).any(axis=1) & (far[rows, labels] > 0.7 * far[rows, next_to])
-    assert is_mean.any() == (routing != "random")
+    assert is_mean.any()
     assert not is_mean.all()
     truth[is_mean] = (truth + values[next_to, rows])[is_mean] / 2
     np.testing.assert_allclose(model(True, routing, form).decision_values(form(X)), truth, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("averages", "routing"), [(False, "kernel"), (True, "kernel"), (True, "input"), (True, "random")]
-)
+@pytest.mark.parametrize(("averages", "routing"), [(False, "kernel"), (True, "kernel"), (True, "input")])
 def test_blocks_threads_and_memory_do_not_matter(averages: bool, routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = model(averages, routing)
     whole = machine.decision_values(X, n_jobs=1)
@@ -98,7 +91,7 @@ def test_blocks_threads_and_memory_do_not_matter(averages: bool, routing: str, m
     assert machine.decision_values(X[:0]).shape == (0, 2)
 
 
-@pytest.mark.parametrize(("routing", "averages"), [("kernel", True), ("input", False), ("random", True)])
+@pytest.mark.parametrize(("routing", "averages"), [("kernel", True), ("input", False)])
 def test_pickle_keeps_every_bit(routing: str, averages: bool) -> None:
     machine = model(averages, routing)
     before = machine.decision_values(X)

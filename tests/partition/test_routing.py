@@ -12,7 +12,7 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.entry_precision import ensure_precision
 from widemargin.kernels.functions import Precomputed, make_kernel
-from widemargin.partition.routing import InputRouter, KernelRouter, RandomRouter, _hash_factors
+from widemargin.partition.routing import InputRouter, KernelRouter
 
 GAMMA = 0.3
 FORMS = {
@@ -37,7 +37,7 @@ def make_router(name: str, kernel: Any, samples: Any, chosen: np.ndarray, labels
     points = samples.take(chosen)
     if name == "kernel":
         return KernelRouter(kernel, points, labels)
-    return InputRouter(points, labels) if name == "input" else RandomRouter(points, labels)
+    return InputRouter(points, labels)
 
 
 def test_a_kernel_router_is_pickled_without_the_matrix_of_its_points() -> None:
@@ -123,7 +123,7 @@ def test_the_next_cluster_and_the_ratio_of_distances(name: str) -> None:
     np.testing.assert_allclose(ratio, nearest[:, 0] / nearest[:, 1], rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["kernel", "input", "random"])
+@pytest.mark.parametrize("name", ["kernel", "input"])
 def test_of_one_cluster_there_is_no_next_one(name: str) -> None:
     X, kernel, team = np.random.default_rng(1).normal(size=(9, 3)), make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
     router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(9), np.zeros(9, int))
@@ -166,7 +166,7 @@ def test_distances_differ_from_the_true_ones_by_a_term_of_each_point(name: str) 
     np.testing.assert_allclose(rest - rest[:, :1], 0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["kernel", "input", "random"])
+@pytest.mark.parametrize("name", ["kernel", "input"])
 def test_other_labels_and_splits(name: str) -> None:
     X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (10, 2)) for c in (0, 3, 6)])
     kernel = make_kernel("rbf", gamma=1.0)
@@ -176,33 +176,9 @@ def test_other_labels_and_splits(name: str) -> None:
     other = router.with_labels(np.repeat([0, 1, 2], 10))
     assert (router.n_clusters, other.n_clusters) == (2, 3)
     assert other.name == name
-    if name != "random":
-        assert len(set(parts[:10])) == len(set(parts[10:])) == 1
-        np.testing.assert_array_equal(other.route(X, ThreadTeam(1)), np.repeat([0, 1, 2], 10))
-        np.testing.assert_array_equal(router.route(X[:10], ThreadTeam(1)), np.zeros(10))  # unchanged
-
-
-def test_random_parts_are_equal_and_the_same_again() -> None:
-    """Rows are dealt out: sizes differ by one at most, and the parts have nothing to do with X."""
-    X = np.random.default_rng(0).normal(size=(103, 2))
-    samples = make_samples(X)
-    router = RandomRouter(samples.take(slice(0, 20)), np.arange(20) % 5)
-    team = ThreadTeam(1)
-    assert np.ptp(np.bincount(router.assign(samples, team), minlength=5)) <= 1
-    np.testing.assert_array_equal(router.assign(samples, team), router.assign(make_samples(-X), team))
-
-
-def test_random_parts_of_new_rows_depend_on_the_row_alone() -> None:
-    X = np.random.default_rng(0).integers(-4, 5, size=(3000, 4)).astype(np.float32)
-    X[X == 0] *= -1.0  # negative zeros
-    router, team = RandomRouter(make_samples(X[:20]), np.arange(20) % 5), ThreadTeam(1)
-    labels = router.route(X, team)
-    for other in (X.astype(np.float64), sp.csr_array(X), X + 0.0):
-        np.testing.assert_array_equal(router.route(other, team), labels)
-    shuffled = np.random.default_rng(1).permutation(3000)
-    np.testing.assert_array_equal(router.route(X[shuffled], team), labels[shuffled])
-    np.testing.assert_array_equal(np.concatenate([router.route(x[None], team) for x in X[:50]]), labels[:50])
-    assert np.abs(np.bincount(labels, minlength=5) - 600).max() < 100  # 22 is one standard deviation of chance
+    assert len(set(parts[:10])) == len(set(parts[10:])) == 1
+    np.testing.assert_array_equal(other.route(X, ThreadTeam(1)), np.repeat([0, 1, 2], 10))
+    np.testing.assert_array_equal(router.route(X[:10], ThreadTeam(1)), np.zeros(10))  # unchanged
 
 
 @pytest.mark.parametrize("name", ["kernel", "input"])
@@ -213,18 +189,3 @@ def test_threads_do_not_change_the_routing(name: str) -> None:
     with ThreadTeam(2) as team:
         np.testing.assert_array_equal(router.route(X, team), router.route(X, ThreadTeam(1)))
     assert router.route(X[:0], ThreadTeam(1)).shape == (0,)
-
-
-def test_random_clusters_take_repeated_entries_as_one_value() -> None:
-    X, team = sparse_rows(60), ThreadTeam(1)
-    router = RandomRouter(make_samples(X, "distances").take(np.arange(60)), np.arange(60) % 4)
-    once = sp.csr_array(X)
-    twice = sp.csr_array((np.repeat(0.5 * once.data, 2), np.repeat(once.indices, 2), 2 * once.indptr), X.shape)
-    np.testing.assert_array_equal(router.route(twice, team), router.route(X, team))
-
-
-def test_the_hash_of_some_columns_is_that_of_all() -> None:
-    d = 2**21 + 5
-    every = np.random.default_rng(0).integers(2**63, size=d) | 1
-    for columns in (np.array([0, 3, 2**20 - 1, 2**20, d - 1]), np.array([d - 2]), np.zeros(0, np.int64)):
-        np.testing.assert_array_equal(_hash_factors(columns, d), every[columns])

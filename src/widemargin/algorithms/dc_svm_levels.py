@@ -90,7 +90,7 @@ class DCSVMSettings:
     branching : int
     n_sample : int
         Samples that are clustered at each level.
-    partition : {"kernel", "input", "random"}
+    partition : {"kernel", "input"}
     """
 
     tol: float = 1e-3

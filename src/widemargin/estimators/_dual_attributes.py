@@ -16,7 +16,7 @@ from ..data.samples import make_samples
 from ..kernels.functions import Kernel, Linear
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import make_point_samples
-from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
+from ..partition.routing import InputRouter, KernelRouter, Router
 from ._fitted_state import FittedState
 from ._scale import sample_form
 
@@ -108,7 +108,7 @@ def check_clusters(
     clusters: FittedState, dtype: str, *, n_machines: int, n_support: int, d: int, is_gram: bool
 ) -> None:
     """Check the values of `cluster_attributes`; the ValueError names the first invalid one."""
-    clusters.choice("method", ("kernel", "input", "random"))
+    clusters.choice("method", ("kernel", "input"))
     k = clusters.array("intercepts", np.float64, n_machines, ...).shape[1]
     if is_gram:
         m = len(clusters.array("points", np.integer, ..., least=0, below=d))
@@ -144,8 +144,8 @@ def clustered_model(
 
 def _router(kernel: Kernel, clusters: dict[str, Any]) -> Router:
     samples, labels = make_point_samples(kernel, clusters["points"]), clusters["labels"]
-    if clusters["method"] == "kernel" or kernel.sample_form == "entries":
+    if clusters["method"] == "kernel":
         return KernelRouter(kernel, samples, labels, clusters["squared_centre_norms"])
     if isinstance(kernel, Linear):
         samples = make_samples(clusters["points"], sample_form(kernel, clusters["points"]))
-    return InputRouter(samples, labels) if clusters["method"] == "input" else RandomRouter(samples, labels)
+    return InputRouter(samples, labels)

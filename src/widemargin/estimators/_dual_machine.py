@@ -153,15 +153,15 @@ class DualMachine(ExpansionMachine):
             check_integer("stop_level", self.stop_level, 0)
             if int(self.stop_level) > 62:  # 2 ** 62 clusters
                 raise ValueError(f"stop_level must be at most 62, got {shown(self.stop_level)}")
-        check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
+        check_choice("partition", self.partition, ("auto", "kernel", "input"))
         if not is_auto(self.n_levels):
             check_integer("n_levels", self.n_levels, 0)
             if not is_auto(self.stop_level) and int(self.stop_level) > int(self.n_levels):
                 raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
-        if self._is_gram and self.partition in ("input", "random"):
+        if self._is_gram and self.partition == "input":
             raise ValueError(
-                f"partition must not be {shown(self.partition)} with kernel='precomputed': new rows have no features "
-                "by which to find their clusters"
+                "partition must not be 'input' with kernel='precomputed': new rows have no features by which to find "
+                "their clusters"
             )
 
     def _problems(self, rows: TrainingRows) -> Problems:
@@ -382,7 +382,7 @@ class DualMachine(ExpansionMachine):
         vectors = self.support_vectors_ if is_local and not self._is_gram else None
         places = find_rows(self.support_, vectors, rows.kept, rows.X)
         division, intercepts = None, self.intercept_[:, None]
-        if is_local and self._clusters is not None and self._clusters["method"] != "random":
+        if is_local and self._clusters is not None:
             intercepts = self._clusters["intercepts"]
             division = self._division(self._route_rows(rows, places, progress))
         return machines_of_coefficients(coef, places, problems, division, intercepts, self.levels_)

@@ -72,9 +72,9 @@ class DCSVMClassifier(Classifier, OneVsOnePredictor, DualMachine):
     n_sample : int, default=1000
         Rows that are clustered at each level, at least 10 for each cluster and at most 5,000; the others are assigned
         to the nearest centre.
-    partition : {"auto", "kernel", "input", "random"}, default="auto"
-        Clusters by kernel k-means, by k-means of the rows, or by chance. The last two need features. "auto" is "input",
-        and "kernel" for precomputed kernels, callables, "cosine", "chi2" and "additive_chi2".
+    partition : {"auto", "kernel", "input"}, default="auto"
+        Clusters by kernel k-means, or by k-means of the rows, which needs features. "auto" is "input", and "kernel" for
+        precomputed kernels, callables, "cosine", "chi2" and "additive_chi2".
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of the multiclass decision function: one column per class, or one per pair of classes.
     break_ties : bool, default=False

@@ -24,7 +24,7 @@ from ..nystroem.landmarks import dense_rows
 from ..partition.routing import InputRouter, KernelRouter, Router
 from . import c_templates as templates
 from .kernels import check_written
-from .parts import Parts, find_writer, random_clusters, split
+from .parts import Parts, find_writer, split
 
 _SCALED = {"points", "weights", "products", "projection"}  # tables with nearly all of a model's numbers
 _LARGEST = 2**15 - 1  # number of 16 bits
@@ -201,10 +201,8 @@ def _routing_points(router: Router) -> AnyArray:
     """The centres of a router in input space, (k, d), or its points in the order of their clusters, (m, d)."""
     if isinstance(router, InputRouter):
         samples = router.centres
-    elif isinstance(router, KernelRouter):
-        samples = router.points.take(np.argsort(router.labels, kind="stable"))
     else:
-        raise random_clusters()
+        samples = router.points.take(np.argsort(router.labels, kind="stable"))
     points = dense_rows(samples.stored())
     return points if router.points.shift is None else points + router.points.shift
 

@@ -15,7 +15,6 @@ from ..partition.routing import InputRouter, KernelRouter, Router
 from .graph import Graph
 from .kernels import Points, check_written, dense, prepare, write_argument, write_kernel
 from .machines import write_expansion
-from .parts import random_clusters
 
 
 class _Nearest(NamedTuple):
@@ -85,10 +84,9 @@ def _write_nearest(graph: Graph, router: Router) -> _Nearest:
         return _Nearest(graph.for_each_row(np.array(0), graph.x), None, None)
     if isinstance(router, InputRouter):
         distances, square = _write_input_distances(graph, router)
-    elif isinstance(router, KernelRouter):
-        distances, square = _write_kernel_distances(graph, router)
     else:
-        raise random_clusters()
+        assert isinstance(router, KernelRouter)
+        distances, square = _write_kernel_distances(graph, router)
     first, near = graph.smallest(distances)
     is_first = graph("Equal", graph.unsqueeze(first, 1), np.arange(router.n_clusters))
     second, far = graph.smallest(graph("Where", is_first, np.array(np.inf), distances))

@@ -44,11 +44,11 @@ def to_onnx(model: Model, *, dtype: Any = None) -> Any:
     ----------
     model : estimator
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCAS...`, `BSGDClassifier`, or
-        `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early (but for ``partition="random"``), if the
-        kernel is not a callable or precomputed; what `read_machine` returns; a pipeline of `StandardScaler`,
-        `MinMaxScaler`, `MaxAbsScaler`, `RelevanceScaler`, `LandmarkNystroem` or `SimpleImputer` that ends in one of
-        these; ``CalibratedClassifierCV(method="sigmoid")`` or `TransformedTargetRegressor` around one. Of a fitted
-        search, such as `DCSVMClassifierCV` or `GridSearchCV`, its ``best_estimator_``.
+        `DCSVMClassifier`, `DCSVMRegressor` and `DCOneClassSVM`, exact or early, if the kernel is not a callable or
+        precomputed; what `read_machine` returns; a pipeline of `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`,
+        `RelevanceScaler`, `LandmarkNystroem` or `SimpleImputer` that ends in one of these;
+        ``CalibratedClassifierCV(method="sigmoid")`` or `TransformedTargetRegressor` around one. Of a fitted search,
+        such as `DCSVMClassifierCV` or `GridSearchCV`, its ``best_estimator_``.
     dtype : {"float32", "float64"} or None, default=None
         Of the input, and of all that is computed from it. None: float32, or float64 for a kernel machine that was
         trained with float64, as scikit-learn's are. Few runtimes other than ONNX Runtime compute in float64.

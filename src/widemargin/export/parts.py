@@ -122,8 +122,3 @@ def step_error(step: Model) -> ValueError:
         "model[-1], whose input is model[:-1].transform(X) as a dense array; or all steps with skl2onnx.to_onnx after "
         "widemargin.register_converters()"
     )
-
-
-def random_clusters() -> ValueError:
-    """The error of an early machine of random clusters, which are found by hashing."""
-    return ValueError("model has partition='random'; to_onnx and to_c write 'input' and 'kernel'; compress it first")

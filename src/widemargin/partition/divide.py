@@ -14,7 +14,7 @@ from .._types import Labels, RowIndices, Rows, Vector
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from .kmeans import kernel_kmeans, kmeans_work
-from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
+from .routing import InputRouter, KernelRouter, Router, cluster_rows
 
 _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
 _MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
@@ -50,8 +50,8 @@ class ClusteringSettings(NamedTuple):
     ----------
     k : int
         Number of clusters, about; at most 500, and the number of samples.
-    method : {"kernel", "input", "random"}
-        Kernel k-means, k-means of the rows, or random clusters.
+    method : {"kernel", "input"}
+        Kernel k-means, or k-means of the rows.
     n_sample : int
         Sample size m, increased to 10 k and at most 5,000 and the number of rows that are sampled.
     """
@@ -146,8 +146,6 @@ def _cluster(
     go_on: Callable[[], bool],
 ) -> Router:
     kernel, points, team, k = operator.kernel, operator.samples, operator.team, clustering.k
-    if clustering.method == "random":
-        return RandomRouter(points, rng.permutation(len(points)) % k)
     if clustering.method == "input":
         work = kmeans_work(points.stored().size, k)
         task = partial(cluster_rows, points, k, rng)

@@ -10,12 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._config import SMALL_BYTES
 from .._threads import BLOCK_VALUES, ThreadTeam, cached_property, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Rows, Vector
-from ..data.csr import canonical
 from ..data.rows import group_by_label, occupied_columns, restore_columns
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import CallableKernel, Kernel
@@ -31,7 +29,7 @@ class Router(ABC):
 
     Attributes
     ----------
-    name : {"kernel", "input", "random"}
+    name : {"kernel", "input"}
     points : Samples of length m
         The sample points.
     labels : ndarray of shape (m,), int
@@ -270,17 +268,6 @@ class InputRouter(Router):
         return centres.squares - 2.0 * products
 
 
-def _hash_factors(columns: RowIndices, d: int) -> NDArray[np.int64]:
-    """Odd random numbers (m,) of some of d columns, in ascending order: each column's is always the same."""
-    blocks, starts = np.unique(columns // BLOCK_VALUES, return_index=True)
-    factors = [np.empty(0, np.int64)]
-    for block, own in zip(blocks, np.split(columns, starts[1:]), strict=False):
-        first, rng = int(block) * BLOCK_VALUES, np.random.default_rng(0)
-        rng.bit_generator.advance(first)  # type: ignore[attr-defined]
-        factors.append(rng.integers(2**63, size=min(BLOCK_VALUES, d - first))[own - first] | 1)
-    return np.concatenate(factors)
-
-
 def _next_cluster(
     samples: Samples,
     labels: Labels,
@@ -309,43 +296,3 @@ def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
     rows = points.stored()
     is_little = rows.shape[0] * rows.shape[1] * points.precision.itemsize <= SMALL_BYTES
     return kmeans(points.toarray() if is_little else rows, k, rng)
-
-
-@dataclass(frozen=True)
-class RandomRouter(Router):
-    """Random clusters, as in Cascade SVM: of training samples by a permutation, of new rows by a hash of the values."""
-
-    points: Samples
-    labels: Labels
-    name: str = field(default="random", init=False)
-
-    def distances(self) -> Matrix:
-        """Zeros (m, k): no centre is nearer than another."""
-        return np.zeros((len(self.labels), self.n_clusters))
-
-    def split(self, rows: RowIndices, k: int, rng: np.random.Generator) -> Labels:
-        """A random permutation in k equal parts."""
-        return np.asarray(rng.permutation(len(rows)) % k)
-
-    def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
-        """A permutation of the positions, the same for every n, in k equal parts."""
-        return np.asarray(np.random.default_rng(len(samples)).permutation(len(samples)) % self.n_clusters)
-
-    def route(self, X: Rows, team: ThreadTeam) -> Labels:
-        """Multiply-shift hashing (Dietzfelbinger 1996): equal rows get the same cluster in any batch."""
-        rows = sp.csr_array(canonical(X) if sp.issparse(X) else X, dtype=np.float64)  # repeated entries are one value
-        rows, columns = occupied_columns(rows)
-        columns = np.arange(X.shape[1]) if columns is None else columns
-        bits = (rows.data + 0.0).view(np.int64)  # -0.0 and 0.0 are equal
-        hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ _hash_factors(columns, X.shape[1])
-        return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
-
-    def route_with_samples(self, X: Rows, team: ThreadTeam) -> tuple[Labels, Samples]:
-        """As `route`, and the rows as samples."""
-        return self.route(X, team), self.points.pair_with(X)[1]
-
-    def next_cluster(
-        self, samples: Samples, labels: Labels, team: ThreadTeam, scores: Scores | None = None
-    ) -> tuple[Labels, Vector]:
-        """No second one: the ratios are 0."""
-        return labels, np.zeros(len(labels))
