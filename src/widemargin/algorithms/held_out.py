@@ -10,7 +10,8 @@ machines (one for each pair of classes, or each target) read their part of the s
         decision values of held-out rows: those in K_m beta; of other classes' rows, K[these, support] beta
 
 Where K does not fit in memory, K_m is computed for each machine; where that does not fit either, the folds of a C are
-solved side by side, and share the kernel rows that they need.
+solved side by side, and share the kernel rows that they need. Where gaps must be at most `tol`, distances or entries
+are computed in float64 as far as rounding could hide these.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class HeldOutSolver:
     ) -> None:
         self.machine_rows = machine_rows
         self.limits = limits
-        self.is_exact = limits.max_relative_gap <= limits.tol  # else cells are compared, and float32 distances do
+        self.is_exact = limits.max_relative_gap <= limits.tol  # float32 could hide such gaps
         self.n_bytes = n_bytes
         self.progress = progress
         self.team = team
@@ -142,19 +143,22 @@ class HeldOutSolver:
         if not self.is_exact:
             return samples
         norm = max(Cs[-1] * float(np.linalg.norm(problem.hi - problem.lo)) for problem, Cs in paths)
-        n_copied, double = 2 * samples.row_bytes * len(samples), np.dtype(np.float64)
+        n_bytes -= _copied_bytes(samples)
+        double, found = np.dtype(np.float64), samples
         for dtype in (samples.dtype, double) if isinstance(kernel, ExponentialKernel) else (double,):
-            is_fine = entry_error(kernel, samples) * norm <= _MAX_ERROR * self.limits.tol
-            if is_fine or n_copied + self._needed_bytes(len(samples), dtype) > n_bytes:
+            is_fine = entry_error(kernel, found) * norm <= _MAX_ERROR * self.limits.tol
+            if is_fine or self._needed_bytes(len(samples), dtype) > n_bytes:
                 break
-            samples = samples.astype(double, dtype)
-        return samples
+            found = samples  # one copy at a time
+            found = samples.astype(double, dtype)
+        return found
 
     def _matrix(self, n: int, dtype: DType) -> Array:
         n_bytes = n * n * dtype.itemsize
-        if self._buffer.nbytes < n_bytes:
+        if self._buffer.nbytes != n_bytes:
+            self._buffer = np.empty(0, np.uint8)
             self._buffer = np.empty(n_bytes, np.uint8)  # kept: the first write to a page takes long
-        return self._buffer[:n_bytes].view(dtype).reshape(n, n)
+        return self._buffer.view(dtype).reshape(n, n)
 
     def _needed_bytes(self, m: int, dtype: DType) -> int:
         return m * m * dtype.itemsize + VECTORS * 8 * m * self.team.n_threads
@@ -172,7 +176,8 @@ class HeldOutSolver:
             if m < len(samples):
                 own, K = SampleSubset(samples, rows), None
                 if self._needed_bytes(m, samples.dtype) <= free - samples.nbytes:
-                    chosen = self._precise(kernel, own.take(np.arange(m)), paths, free - samples.nbytes)
+                    shared = (free - samples.nbytes) // self.team.n_threads  # other threads have machines of their own
+                    chosen = self._precise(kernel, own.take(np.arange(m)), paths, shared)
                     K = np.empty((m, m), chosen.dtype)
                     fill_gram(kernel, chosen, K, team)
             whole = KernelOperator(kernel, samples, team)
@@ -205,9 +210,9 @@ class HeldOutSolver:
         """The held-out values of a machine, of the rows of `operator`, in each fold: all folds together, C by C."""
         samples, n_threads, values = operator.samples, operator.team.n_threads, [_unknown(fold) for fold in folds]
         fold_bytes = VECTORS * 8 * len(rows)
-        error, copies = 0.0, _CORRECTION_COPIES * 2 * samples.row_bytes * len(rows)
-        if self.is_exact and copies < 0.5 * n_bytes:
-            error, n_bytes = entry_error(operator.kernel, samples), n_bytes - copies
+        error, copies = 0.0, _CORRECTION_COPIES * _copied_bytes(samples)
+        if self.is_exact and copies < 0.5 * n_bytes and (error := entry_error(operator.kernel, samples)):
+            n_bytes -= copies
         n_together = min(len(folds), max(1, int(_FOLDS_SHARE * n_bytes / fold_bytes)))
         matrix = ActiveMatrix(operator, active_bytes(samples, n_bytes - (n_together - 1) * fold_bytes, n_threads))
 
@@ -221,12 +226,12 @@ class HeldOutSolver:
             Cs = paths[same[0]][1]
             solvers, results = list[DualSolver](), list[DualResult]()
             for c, C in enumerate(Cs):
-                exact = [solver.float64_beta for solver in solvers]
+                float64_betas = [solver.float64_beta for solver in solvers]
                 solvers = [make_solver(paths[k], c) for k in same]
                 starts = [zero_point(len(rows))] * len(same)
                 try:
                     if c:
-                        starts = scaled_starts(solvers, results, C / Cs[c - 1], exact)
+                        starts = scaled_starts(solvers, results, C / Cs[c - 1], float64_betas)
                 except Stopped:
                     return values
                 results = solve_side_by_side(solvers, starts)
@@ -264,6 +269,11 @@ def _with_equal_costs(paths: Sequence[Path], most: int) -> list[list[int]]:
     numbers = sorted(range(len(paths)), key=lambda k: list(paths[k][1]))
     groups = [list(group) for _, group in groupby(numbers, key=lambda k: list(paths[k][1]))]
     return [group[first : first + most] for group in groups for first in range(0, len(group), most)]
+
+
+def _copied_bytes(samples: Samples) -> int:
+    """Bytes of the samples in float64."""
+    return 2 * samples.row_bytes * len(samples)
 
 
 def _bytes_beside(samples: Samples, K: Array | None, n_bytes: int) -> int:

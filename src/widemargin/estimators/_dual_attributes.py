@@ -108,7 +108,7 @@ def check_clusters(
     clusters: FittedState, dtype: str, *, n_machines: int, n_support: int, d: int, is_gram: bool
 ) -> None:
     """Check the values of `cluster_attributes`; the ValueError names the first invalid one."""
-    clusters.choice("method", ("kernel", "input"))
+    clusters.choice("method", ("kernel",) if is_gram else ("kernel", "input"))
     k = clusters.array("intercepts", np.float64, n_machines, ...).shape[1]
     if is_gram:
         m = len(clusters.array("points", np.integer, ..., least=0, below=d))

@@ -51,7 +51,7 @@ def add_local_product(
 ) -> None:
     """`add_kernel_product` for dense coefficients, without the entries that round to nothing where these are many.
 
-    In entries of `dtype`, or of that of the samples.
+    Those left out round to nothing in `dtype`, or in that of the samples.
     """
     boxed = box_rows(kernel, A, coef, dtype)
     if boxed is None:
@@ -64,8 +64,7 @@ def box_rows(kernel: Kernel, A: Samples, coef: Matrix, dtype: DType | None = Non
     """The rows A with coefficients (k, r) in boxes; None unless they are many and most entries between them are small.
 
     Entries left out are at most kappa = eps |c| / (100 sum_i |c_i|), for coefficients c and the precision eps of
-    `dtype`, or that of A.
-    So a sum changes by a hundredth of its rounding error eps |c| at most.
+    `dtype`, or that of A. So a sum changes by a hundredth of its rounding error eps |c| at most.
     """
     if not isinstance(kernel, ExponentialKernel) or len(A) < LEAST_ROWS or A.precision != A.dtype:
         return None

@@ -334,7 +334,7 @@ class SearchCV(BestEstimator):
         return make_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _limits(self, kernel: KernelParameter) -> Limits:
-        """Of the machine; of all cells of a grid, where the gap is a bound, it is at most `tol` as well."""
+        """Those of the machine; in an exhaustive search gaps, where they are bounds, are at most `tol` as well."""
         prototype: DualMachine = self._prototype(kernel=kernel)
         limits = prototype._settings(self._make_kernel(kernel, 1.0), 1).limits
         if not self.exhaustive or limits.max_relative_gap == np.inf:

@@ -4,7 +4,7 @@ Solve    the problems of `DualSolver`s, which differ in their terms alone
 Method   A round: each problem chooses its active set; all of them are solved on the union of these sets, whose entries
          are in memory, one problem a thread; then the kernel rows of all coordinates that changed are computed once,
          and added to every K beta. A problem leaves once it needs no more rounds. No problem is shrunk: what that saves
-         is shared here.
+         is shared here. Decision values of float32 entries are computed again in float64 where their errors matter.
 Cost     kernel entries of about one problem; working sets and products with coefficients of each
 Source   decomposition as in `solver`
 """
@@ -25,7 +25,7 @@ from ..results import DualResult
 from .solver import DualSolver, Part, Point, State
 
 _CORRECTIONS = 3  # of one solution, at most: each leaves the errors of fewer changes
-_MAX_ERROR = 0.05  # of decision values / tol, in standard deviations: there are many values, and errors have a mean
+_MAX_ERROR = 0.05  # of decision values / the tolerance: it is a standard deviation of many, and errors have a mean
 
 Open = tuple[DualSolver, State]  # a problem that needs another round
 
@@ -33,12 +33,13 @@ Open = tuple[DualSolver, State]  # a problem that needs another round
 def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
     """Solve each problem from its start; a stop ends all of them. The solvers share one operator and active matrix.
 
-    Where decision errors are a part of `tol`, all go on from decision values that are computed in float64.
+    Where a decision error is above a twentieth of the tolerance, all go on from decision values computed in float64.
     """
-    results = _run_rounds(solvers, starts)
+    results, progress = _run_rounds(solvers, starts), solvers[0].progress
     for _ in range(_CORRECTIONS):
-        errors = [solver.decision_error(result.beta) for solver, result in zip(solvers, results, strict=True)]
-        if max(errors) <= _MAX_ERROR * solvers[0].limits.tol:
+        pairs = list(zip(solvers, results, strict=True))
+        is_rough = any(solver.decision_error(result.beta) > _MAX_ERROR * solver.needed_tol for solver, result in pairs)
+        if not is_rough or progress.stopped_by:
             break
         try:
             starts = _float64_points(solvers, results)
@@ -52,10 +53,10 @@ def _float64_points(solvers: Sequence[DualSolver], results: Sequence[DualResult]
     """The points of the results, with decision values of float64 entries: later errors are those of changes alone."""
     first, float64 = solvers[0], np.dtype(np.float64)
     kernel, samples, team = first.operator.kernel, first.operator.samples, first.operator.team
-    exact = KernelOperator(kernel, samples.astype(float64, float64), team, samples.dtype)
     beta = np.array([result.beta for result in results])
     support = np.flatnonzero(beta.any(axis=0))
     with first.progress.interrupting(team.native):
+        exact = KernelOperator(kernel, samples.astype(float64, float64), team, samples.dtype)
         decisions = exact.products(support, beta[:, support], np.arange(len(exact)))
     for solver, result in zip(solvers, results, strict=True):
         solver.float64_beta = result.beta
@@ -131,13 +132,13 @@ def _solve_active(group: Sequence[Open], wanted: RowIndices) -> list[Part]:
 
 
 def scaled_starts(
-    solvers: Sequence[DualSolver], results: Sequence[DualResult], factor: float, exact: Sequence[Vector | float]
+    solvers: Sequence[DualSolver], results: Sequence[DualResult], factor: float, float64_betas: Sequence[Vector | float]
 ) -> list[Point]:
     """Starts from the results for bounds 1 / `factor` as large: what was at a bound is there again, the others stay.
 
     For problems with nu = 0 and D = 0. The sum that an intercept requires is kept by the free coordinates. Where fewer
     coordinates are at a bound than free, or these have no room, the results are the starts, which need no kernel entry.
-    `exact` are the `float64_beta` of the solvers that found the results; those of `solvers` are set.
+    `float64_betas` are those of the solvers that found the results; those of `solvers` are set.
     """
     scaled = [_scaled(solver, result.beta, factor) for solver, result in zip(solvers, results, strict=True)]
     points, changes = [point for point, _ in scaled], np.array([change for _, change in scaled])
@@ -146,7 +147,7 @@ def scaled_starts(
     with solvers[0].progress.interrupting(operator.team.native):
         sums = operator.products(rows, changes[:, rows], np.arange(len(operator)))
     starts = []
-    for solver, point, result, sum_, beta in zip(solvers, points, results, sums, exact, strict=True):
+    for solver, point, result, sum_, beta in zip(solvers, points, results, sums, float64_betas, strict=True):
         kept = 1.0 if point is result.beta else factor
         starts.append(Point(point, kept * result.decision + sum_))
         solver.float64_beta = kept * beta

@@ -146,7 +146,7 @@ class DualSolver:
         least_bytes = WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize
         self.active_matrix = active_matrix or ActiveMatrix(operator, max(active_bytes, least_bytes))
         self.far = far_distance(operator.kernel, operator.samples)
-        self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
+        self.float64_beta: Vector | float = 0.0  # whose decision values were computed in float64
         self.history = History()
         self.violations = np.empty(n)
         self.n_iter = 0
@@ -290,7 +290,7 @@ class DualSolver:
     def decision_error(self, beta: Vector) -> float:
         """Standard deviation sigma |beta - beta_0| of a decision value's error, for an entry error sigma.
 
-        The decision values of beta_0, zero or a point for which they were computed in float64, have no errors.
+        The decision values of beta_0, `float64_beta`, have no errors.
         """
         return self.entry_error * float(np.linalg.norm(beta - self.float64_beta))
 
