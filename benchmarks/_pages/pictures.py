@@ -123,8 +123,9 @@ def _accuracy_of(depth: Any) -> Any:
 
 
 def _scale(axes: Any, rows: Rows, folds: Rows) -> None:
-    """Seconds of a fit over the number of rows, and of one cell of a search."""
-    cells = [{**row, "machine": "cell", "seconds": row["share"] * row["exact_seconds"]} for row in folds]
+    """Seconds of a fit over the number of rows, and of one cell of a search: its share of those of the exact fit."""
+    exact = {row["rows"]: row["seconds"] for row in rows if row["machine"] == "exact"}
+    cells = [{**row, "machine": "cell", "seconds": row["share"] * exact[row["rows"]]} for row in folds]
     rows = [*rows, *cells]
     names = {
         "intelex": ("scikit-learn-intelex", _INTELEX, "left"),
