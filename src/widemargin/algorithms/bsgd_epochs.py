@@ -237,6 +237,7 @@ def run_epochs(
     for epoch in range(epochs.n_epochs):
         progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", len(rows))
         order = rows[rng.permutation(len(rows))] if epochs.shuffle else rows
+        # for t = 1, 2, ... as on top of this file: `step` in `_native/cpp/merging.hpp`, or in removal_projection.hpp
         is_complete = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
         if epochs.score is None:
             model = sgd.model()
