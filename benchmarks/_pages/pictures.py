@@ -125,7 +125,8 @@ def _accuracy_of(depth: Any) -> Any:
 def _scale(axes: Any, rows: Rows, folds: Rows) -> None:
     """Seconds of a fit over the number of rows, and of one cell of a search: its share of those of the exact fit."""
     exact = {row["rows"]: row["seconds"] for row in rows if row["machine"] == "exact"}
-    cells = [{**row, "machine": "cell", "seconds": row["share"] * exact[row["rows"]]} for row in folds]
+    known = [row for row in folds if row["rows"] in exact]
+    cells = [{**row, "machine": "cell", "seconds": row["share"] * exact[row["rows"]]} for row in known]
     rows = [*rows, *cells]
     names = {
         "intelex": ("scikit-learn-intelex", _INTELEX, "left"),

@@ -67,15 +67,14 @@ def _data(problem: Problem) -> KernelProblem:
 
 def _divide(data: KernelProblem, method: str, k: int, tol: float) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
     """A division of the n rows into k clusters: its labels (n,), and the solutions of the clusters' duals (n,)."""
-    settings = DCSVMSettings(tol=tol, n_levels=1, branching=k, stop_level=1, memory=memory_plan(None))
     if method != "random":
-        local = _train(data, replace(settings, partition=method))
+        local = _train(data, DCSVMSettings(tol=tol, n_levels=1, branching=k, stop_level=1, partition=method))
         assert local.division is not None
         return local.division.labels, local.result.beta
     labels, beta = np.random.default_rng(0).permutation(len(data.samples)) % k, np.empty(len(data.samples))
     clusters = [np.flatnonzero(labels == c) for c in range(k)]
     with as_published.dc_svm(), Progress() as progress:
-        results = solve_clusters(data, clusters, settings, progress)
+        results = solve_clusters(data, clusters, DCSVMSettings(tol=tol, memory=memory_plan(None)), progress)
     for rows, result in zip(clusters, results, strict=True):
         beta[rows] = result.beta
     return labels, beta

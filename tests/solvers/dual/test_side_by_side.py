@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from naive import kernels as naive
 from widemargin import DCSVMClassifier, DCSVMClassifierCV
+from widemargin._native import Stopped
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels import boxed_rows
 from widemargin.kernels.active_matrix import ActiveMatrix
+from widemargin.kernels.entry_precision import entry_error
 from widemargin.kernels.functions import RBF
 from widemargin.kernels.kernel_operator import KernelOperator
-from widemargin.solvers.dual import in_memory, solver
+from widemargin.solvers.dual import in_memory, side_by_side, solver
 from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.dual_path import scale_bounds
 from widemargin.solvers.dual.problem import DualProblem, regression_problem, svm_problem
@@ -125,7 +128,8 @@ def test_coordinates_at_a_bound_are_at_the_next_one(has_weights: bool) -> None:
             )
             result = one.solve(np.zeros(900))
             is_bound = (result.beta != 0.0) & ((result.beta == one.problem.lo) | (result.beta == one.problem.hi))
-            (start,) = scaled_starts([next_one], [result], factor, [0.0])
+            (start,) = scaled_starts([next_one], [result], factor, [result.beta])
+            np.testing.assert_array_equal(next_one.float64_beta, factor * result.beta)
             assert np.count_nonzero(is_bound) > 450
             check_starts([next_one], [start.beta])
             expected = np.where(result.beta > 0.0, next_one.problem.hi, next_one.problem.lo)
@@ -151,3 +155,32 @@ def test_a_stop_returns_feasible_points_with_their_certificates(gamma: float) ->
         assert (result.beta >= 0.5 * fold.lo).all()
         assert (result.beta <= 0.5 * fold.hi).all()
         assert result.gap >= 0.0
+
+
+def test_decision_values_are_those_of_float64_where_rounding_is_above_a_part_of_the_tolerance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stop meanwhile leaves the points as they are, not converged."""
+    gamma, (X, folds) = 2.0, make_folds(700, has_intercept=True, is_regression=False)
+    K = naive.rbf(X, X, gamma)
+    with ThreadTeam(1) as team, Progress(max_time=60.0) as progress:
+        samples = make_samples(X, RBF.sample_form)
+        operator, error = KernelOperator(RBF(gamma), samples, team), entry_error(RBF(gamma), samples)
+
+        def solve() -> list[DualResult]:
+            matrix = ActiveMatrix(operator, 2**28)
+            how: dict[str, Any] = {"active_matrix": matrix, "progress": progress, "entry_error": error}
+            solvers = [DualSolver(operator, scale_bounds(fold, 3000.0), Limits(TOL), **how) for fold in folds]
+            return solve_side_by_side(solvers, [zero_point(len(X)) for _ in folds])
+
+        for result in solve():
+            assert result.converged
+            np.testing.assert_allclose(result.decision, K @ result.beta, atol=TOL)
+
+        def stop(*_: Any) -> None:
+            raise Stopped
+
+        monkeypatch.setattr(side_by_side, "_float64_points", stop)
+        for result in solve():
+            assert not result.converged
+            assert np.abs(result.decision - K @ result.beta).max() > TOL

@@ -64,6 +64,7 @@ def _float64_points(solvers: Sequence[DualSolver], results: Sequence[DualResult]
 
 
 def _run_rounds(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
+    """The results of rounds from each start, which end where no problem needs another or a stop comes."""
     states = [solver.begin(start) for solver, start in zip(solvers, starts, strict=True)]
     open_problems = list(zip(solvers, states, strict=True))
     try:
