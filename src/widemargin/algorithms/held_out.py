@@ -53,7 +53,7 @@ class Fold(NamedTuple):
 
 
 _FOLDS_SHARE = 0.25  # of the memory, at most, is for the vectors of folds that are solved together
-_MAX_ERROR = 0.5  # of decision values / tol, for coefficients that are all at their bounds
+_MAX_ERROR = 0.5  # of decision values / the gap allowed, for coefficients that are all at their bounds
 _CORRECTION_COPIES = 3  # of the rows in float64: all of them, and the support vectors, also in batches
 
 Path = tuple[DualProblem, Sequence[float]]  # a machine's dual in a fold, at C = 1, and ascending Cs
@@ -146,7 +146,7 @@ class HeldOutSolver:
         n_bytes -= _copied_bytes(samples)
         double, found = np.dtype(np.float64), samples
         for dtype in (samples.dtype, double) if isinstance(kernel, ExponentialKernel) else (double,):
-            is_fine = entry_error(kernel, found) * norm <= _MAX_ERROR * self.limits.tol
+            is_fine = entry_error(kernel, found) * norm <= _MAX_ERROR * self.limits.max_relative_gap
             if is_fine or self._needed_bytes(len(samples), dtype) > n_bytes:
                 break
             found = samples  # one copy at a time

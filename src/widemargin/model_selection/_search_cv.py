@@ -32,7 +32,7 @@ from ..estimators._validation import check_choice, check_flag, check_weights, is
 from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
-from ..solvers.dual.certificate import Limits
+from ..solvers.dual.certificate import START_TOL, Limits
 from ..solvers.dual.memory import needed_bytes
 from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Part
 from ._best_estimator import (
@@ -334,12 +334,16 @@ class SearchCV(BestEstimator):
         return make_kernel(kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _limits(self, kernel: KernelParameter) -> Limits:
-        """Those of the machine; in an exhaustive search gaps, where they are bounds, are at most `tol` as well."""
+        """Those of the machine; in an exhaustive search gaps, where they are bounds, are at most `tol`.
+
+        Violations may then be ten times `tol`: on the whole grid, scores move by .0001.
+        """
         prototype: DualMachine = self._prototype(kernel=kernel)
         limits = prototype._settings(self._make_kernel(kernel, 1.0), 1).limits
         if not self.exhaustive or limits.max_relative_gap == np.inf:
             return limits
-        return replace(limits, max_relative_gap=min(limits.tol, limits.max_relative_gap))
+        gap = min(limits.tol, limits.max_relative_gap)
+        return replace(limits, tol=min(10.0 * limits.tol, START_TOL), max_relative_gap=gap)
 
     # --- a grid of exact cells ---
 

@@ -69,11 +69,11 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         The machine that is trained on all rows with the best parameters. True and "auto": the exact one up to 50,000
         rows, else an early one of as few clusters as the time allows. Without it there are no predictions.
     exhaustive : bool, default=False
-        Whether every cell of a grid is scored in every fold, by exact machines whose gap / primal objective is at most
-        `tol` too, as float64 finds it where `memory_budget` holds the rows in float64. Otherwise, from 2,000 rows on,
-        all cells of an exact search are scored on a quarter of the rows, and those are eliminated whose mean score is
-        below the best one's with a confidence of 95 %, but for the best one's neighbours; again after two folds of all
-        rows.
+        Whether every cell of a grid is scored in every fold, by machines whose gap / primal objective is at most `tol`,
+        as float64 finds it where `memory_budget` holds the rows in float64. Violations may be ten times `tol`.
+        Otherwise, from 2,000 rows on, all cells of an exact search are scored on a quarter of the rows, and those are
+        eliminated whose mean score is below the best one's with a confidence of 95 %, but for the best one's
+        neighbours; again after two folds of all rows.
     degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter
         Of `DCSVMClassifier`; `break_ties` is True here.
     memory_budget : int, str or None, default=None

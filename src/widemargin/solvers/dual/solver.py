@@ -116,7 +116,7 @@ class DualSolver:
     Four tolerances, none larger than the one before::
 
         tol                of the limits: the violation of a converged machine is below it
-        needed_tol         `tol`, or less where the gap is too large at `tol`
+        needed_tol         `tol`, or less where the gap is too large: what would halve the allowed one, after each round
         goal_tol           `needed_tol`; of a problem that is one working set at most 1e-9. Rounds end below it
         _observable_tol    `goal_tol` less some decision errors, for violations that are computed from rounded entries
     """
@@ -243,20 +243,16 @@ class DualSolver:
         point, certificate = state.point, state.certificate
         if self.n_iter >= self.limits.max_sets:
             return False
-        is_below = certificate.violation < self._observable_tol(point)
-        if is_below and self.limits.is_tight(certificate):
+        self.needed_tol = min(self.limits.tol, self.limits.next_tol(np.inf, certificate))
+        self.goal_tol = min(self.needed_tol, SINGLE_SET_TOL) if len(point.beta) <= WORKING_SET_ROWS else self.needed_tol
+        if certificate.violation < self._observable_tol(point):  # not where the gap is too large
             return False
         # A violation that is comparable with the rounding of float32 entries: these can't improve it
         if is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol):
             return False
         if not self._go_on(point.beta, certificate):
             return False
-        if state.stall_test.observe(self.terms, point.beta, point.decision, certificate.violation):
-            return False
-        if is_below:  # the gap is too large at `tol`: go on to a smaller violation
-            self.needed_tol = self.limits.next_tol(np.inf, certificate)
-            self.goal_tol = min(self.goal_tol, self.needed_tol)
-        return True
+        return not state.stall_test.observe(self.terms, point.beta, point.decision, certificate.violation)
 
     def take(self, state: State, point: Point) -> None:
         """Certify a round's point: the dual objective decreases in each but for rounding, the primal one need not."""
