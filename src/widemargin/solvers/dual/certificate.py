@@ -58,16 +58,18 @@ class Limits:
         return certificate.gap <= self.max_relative_gap * abs(certificate.primal_objective)
 
     def next_tol(self, tol: Any, certificate: Certificate) -> Any:
-        """The tolerance to go on with: `tol`, or less if the violation is below it and the gap is too large.
-
-        Less: where the gap is half the allowed one if it is proportional to the violation.
-        """
+        """The tolerance to go on with: `tol`, or less if the violation is below it and the gap is too large."""
         is_wide = np.logical_not(self.is_tight(certificate)) & (certificate.violation < tol)
         if not is_wide.any():
             return tol
+        least, most = (factor * certificate.violation for factor in _TOL_FACTORS)
+        return np.where(is_wide, np.clip(self.tol_of_gap(certificate), least, most), tol)[()]
+
+    def tol_of_gap(self, certificate: Certificate) -> Any:
+        """The violation where the gap is half the allowed one, if it is proportional to the violation."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.divide(0.5 * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
-        return np.where(is_wide, certificate.violation * np.clip(factor, *_TOL_FACTORS), tol)[()]
+            allowed = self.max_relative_gap * abs(certificate.primal_objective)
+            return np.divide(0.5 * allowed * certificate.violation, certificate.gap)
 
 
 def certify(

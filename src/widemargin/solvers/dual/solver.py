@@ -113,12 +113,14 @@ class DualSolver:
     the last point of a solve that was stopped, if that is not the result: another solve goes on from it (`go_on_from`).
     Its decision values are unknown where the stop was in a product with K.
 
-    Four tolerances, none larger than the one before::
+    Four tolerances::
 
         tol                of the limits: the violation of a converged machine is below it
-        needed_tol         `tol`, or less where the gap is too large: what would halve the allowed one, after each round
-        goal_tol           `needed_tol`; of a problem that is one working set at most 1e-9. Rounds end below it
+        needed_tol         where the gap would be half the allowed one, at most `tol`: decision errors are small beside it
+        goal_tol           `tol`, or less while the gap is too large; at most 1e-9 of a problem that is one working set
         _observable_tol    `goal_tol` less some decision errors, for violations that are computed from rounded entries
+
+    Rounds end below `_observable_tol`.
     """
 
     def __init__(
@@ -137,8 +139,7 @@ class DualSolver:
         self.operator = operator
         self.problem = problem
         self.limits = limits
-        self.needed_tol = limits.tol
-        self.goal_tol = min(limits.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else limits.tol
+        self.needed_tol = self.goal_tol = limits.tol
         self.progress = progress
         self.entry_error = entry_error
         self.go_on = go_on
@@ -243,8 +244,7 @@ class DualSolver:
         point, certificate = state.point, state.certificate
         if self.n_iter >= self.limits.max_sets:
             return False
-        self.needed_tol = min(self.limits.tol, self.limits.next_tol(np.inf, certificate))
-        self.goal_tol = min(self.needed_tol, SINGLE_SET_TOL) if len(point.beta) <= WORKING_SET_ROWS else self.needed_tol
+        self._set_tolerances(certificate)
         if certificate.violation < self._observable_tol(point):  # not where the gap is too large
             return False
         # A violation that is comparable with the rounding of float32 entries: these can't improve it
@@ -253,6 +253,13 @@ class DualSolver:
         if not self._go_on(point.beta, certificate):
             return False
         return not state.stall_test.observe(self.terms, point.beta, point.decision, certificate.violation)
+
+    def _set_tolerances(self, certificate: Certificate) -> None:
+        """Set `needed_tol` and `goal_tol` by the relation between this point's gap and violation."""
+        self.needed_tol = float(np.fmin(self.limits.tol, self.limits.tol_of_gap(certificate)))
+        self.goal_tol = min(self.limits.tol, self.limits.next_tol(np.inf, certificate))
+        if len(self.violations) <= WORKING_SET_ROWS:
+            self.goal_tol = min(self.goal_tol, SINGLE_SET_TOL)
 
     def take(self, state: State, point: Point) -> None:
         """Certify a round's point: the dual objective decreases in each but for rounding, the primal one need not."""
