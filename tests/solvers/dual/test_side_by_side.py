@@ -23,7 +23,7 @@ from widemargin.solvers.dual.dual_path import scale_bounds
 from widemargin.solvers.dual.problem import DualProblem, regression_problem, svm_problem
 from widemargin.solvers.dual.side_by_side import scaled_starts, solve_side_by_side
 from widemargin.solvers.dual.solver import DualSolver, zero_point
-from widemargin.solvers.results import DualResult
+from widemargin.solvers.results import Certificate, DualResult
 
 TOL = 1e-4
 CS = 0.5, 2.0, 3.0
@@ -155,6 +155,25 @@ def test_a_stop_returns_feasible_points_with_their_certificates(gamma: float) ->
         assert (result.beta >= 0.5 * fold.lo).all()
         assert (result.beta <= 0.5 * fold.hi).all()
         assert result.gap >= 0.0
+
+
+def test_a_small_gap_ends_the_rounds_where_the_violation_may_be_large() -> None:
+    """Decision errors are then compared with the violation that the gap needs."""
+    limits = Limits(0.1, max_relative_gap=1e-3)
+    X, folds = make_folds(700, has_intercept=True, is_regression=False)
+    with ThreadTeam(1) as team, Progress(max_time=60.0) as progress:
+        operator = KernelOperator(RBF(2.0), make_samples(X, RBF.sample_form), team)
+        matrix = ActiveMatrix(operator, 2**28)
+        problems = [scale_bounds(fold, 3000.0) for fold in folds]
+        duals = [DualSolver(operator, each, limits, active_matrix=matrix, progress=progress) for each in problems]
+        results = solve_side_by_side(duals, [zero_point(len(X)) for _ in folds])
+    for dual, result in zip(duals, results, strict=True):
+        assert result.converged
+        assert result.gap <= 1e-3 * result.objective
+        certificate = Certificate(result.intercept, result.objective, result.gap, result.violation)
+        assert dual.needed_tol == pytest.approx(limits.tol_of_gap(certificate))
+        assert dual.needed_tol < limits.tol
+    assert max(result.violation for result in results) > 1e-3
 
 
 def test_decision_values_are_those_of_float64_where_rounding_is_above_a_part_of_the_tolerance(

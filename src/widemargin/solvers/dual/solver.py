@@ -116,7 +116,7 @@ class DualSolver:
     Four tolerances::
 
         tol                of the limits: the violation of a converged machine is below it
-        needed_tol         where the gap would be half the allowed one, at most `tol`: decision errors are small beside it
+        needed_tol         where the gap would be half the allowed one, at most `tol`; decision errors must be smaller
         goal_tol           `tol`, or less while the gap is too large; at most 1e-9 of a problem that is one working set
         _observable_tol    `goal_tol` less some decision errors, for violations that are computed from rounded entries
 
