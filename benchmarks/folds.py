@@ -1,7 +1,7 @@
-"""Searches of C on all rows of covtype in ten folds, each cell solved to `tol`, gap too: seconds by the number of rows.
+"""Searches of C on all rows of covtype in ten folds, each cell to a gap of `tol`: seconds by the number of rows.
 
 Class 2 against the rest, gamma = 32, Cs from 2^-6 to 2^8, columns scaled to [0, 1]; a fifth of the rows is for tests.
-A cell is a C and a fold. `share` is its seconds divided by those of one exact fit with C = 32, to the same violation.
+A cell is a C and a fold. `share` is its seconds divided by those of one exact fit with C = 32, to a violation of `tol`.
 `memory` is the search's largest size less that before it, with the data. `gap` is the largest relative gap of ten cells
 of a random fold, recomputed by `measuring.recompute`. `race_...` are of the default search of the same cells, with the
 machine that it fits at the end: it also scales the columns, for which another C may be best. `regret` is what that C

@@ -24,6 +24,7 @@ from naive.tuning import grid_scores
 from peak_memory import peak_of
 from widemargin import DCSVMClassifier, DCSVMClassifierCV, DCSVMRegressor, DCSVMRegressorCV
 from widemargin.algorithms.held_out import HeldOutSolver
+from widemargin.solvers.dual.certificate import Limits
 
 CS, GAMMAS = [0.1, 1.0, 10.0], [0.02, 0.2]
 Data = tuple[NDArray[Any], NDArray[Any]]
@@ -78,6 +79,15 @@ def observed_gaps(search: DCSVMClassifierCV, X: Any, y: Any, monkeypatch: pytest
     monkeypatch.setattr(HeldOutSolver, "_values", staticmethod(observe))
     search.fit(X, y)
     return np.array(gaps).T
+
+
+@pytest.mark.parametrize(("tol", "expected"), [(1e-4, 1e-3), (1e-3, 1e-2), (0.05, 0.1), (0.5, 0.5)])
+def test_what_ends_a_cell_of_an_exhaustive_search(tol: float, expected: float) -> None:
+    """A gap of `tol`, at most 5 %, and a violation of ten times `tol`, up to 0.1; kernels without gaps: of `tol`."""
+    search = DCSVMClassifierCV(exhaustive=True, tol=tol)
+    assert search._limits("rbf") == Limits(expected, min(tol, 0.05))
+    assert search._limits("sigmoid") == Limits(tol, np.inf)
+    assert DCSVMClassifierCV(tol=tol)._limits("rbf") == Limits(tol, 0.05)
 
 
 @pytest.mark.parametrize("memory_budget", [None, "8MB"])

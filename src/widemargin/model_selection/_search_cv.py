@@ -32,7 +32,7 @@ from ..estimators._validation import check_choice, check_flag, check_weights, is
 from ..estimators.relevance_scaler import POWERS, RelevanceScaler
 from ..kernels.functions import FUNCTION_KERNELS, KERNELS, WITHOUT_GAMMA, Kernel, make_kernel
 from ..partition.divide import CLUSTER_ROWS, clustering_level
-from ..solvers.dual.certificate import START_TOL, Limits
+from ..solvers.dual.certificate import Limits
 from ..solvers.dual.memory import needed_bytes
 from ._adaptive_search import AdaptiveSearch, Axes, Cell, Loss, Part
 from ._best_estimator import (
@@ -66,6 +66,7 @@ _FIRST_CS = 1.0, 8.0, 64.0
 _FIRST_EPSILONS = (0.1,)
 _LEAST_LEARNED, _MOST_LEARNED = 3000, 100_000  # rows of a machine that scales columns: the least, and of all pairs
 _DRAWN_FINALLY = 20_000  # rows that the best cells are scored on, where cells are scored on drawn rows
+_MAX_VIOLATION = 0.1  # of a cell whose gap is at most `tol`
 _MOST_EXACT = 50_000  # rows of an exact machine after a search, if the user does not say
 _TRAINING_PER_DIVISION = 4.0  # seconds of an early last machine / of dividing the rows
 _BRANCHING, _SLOWER = 4, 1.5  # clusters of a level / of the one above; seconds of a row there / here, at most
@@ -336,14 +337,14 @@ class SearchCV(BestEstimator):
     def _limits(self, kernel: KernelParameter) -> Limits:
         """Those of the machine; in an exhaustive search gaps, where they are bounds, are at most `tol`.
 
-        Violations may then be ten times `tol`: on the whole grid, scores move by .0001.
+        Violations may then be ten times `tol`, as far as these are below 0.1.
         """
         prototype: DualMachine = self._prototype(kernel=kernel)
         limits = prototype._settings(self._make_kernel(kernel, 1.0), 1).limits
         if not self.exhaustive or limits.max_relative_gap == np.inf:
             return limits
         gap = min(limits.tol, limits.max_relative_gap)
-        return replace(limits, tol=min(10.0 * limits.tol, START_TOL), max_relative_gap=gap)
+        return replace(limits, tol=max(limits.tol, min(10.0 * limits.tol, _MAX_VIOLATION)), max_relative_gap=gap)
 
     # --- a grid of exact cells ---
 

@@ -83,8 +83,6 @@ def test_a_tolerance_is_tightened_only_where_it_is_met_and_the_gap_too_large() -
     assert limits.next_tol(1e-3, wide._replace(gap=1e9)) == pytest.approx(1e-4 * 1e-3)  # not at once by more
     assert limits.next_tol(1e-3, wide._replace(violation=np.nan)) == 1e-3
     assert Limits(1e-3, max_relative_gap=np.inf).next_tol(1e-3, wide) == 1e-3
-    assert limits.tol_of_gap(wide) == pytest.approx(1e-4 * 0.05)
-    assert limits.tol_of_gap(tight) == pytest.approx(1e-4 * 2.5)  # the gap is less than half the allowed one
     columns = Certificate(*np.array([wide, tight, NO_CERTIFICATE]).T)
     np.testing.assert_allclose(limits.next_tol(np.full(3, 1e-3), columns), [5e-6, 1e-3, 1e-3])
 

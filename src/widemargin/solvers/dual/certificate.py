@@ -43,6 +43,11 @@ class Limits:
     max_iter: int = -1
 
     @property
+    def intercept_tol(self) -> float:
+        """Below this violation the intercept is the mean over free coordinates."""
+        return min(self.tol, self.max_relative_gap)
+
+    @property
     def max_sets(self) -> int:
         """`max_iter`, or the largest integer."""
         return self.max_iter if self.max_iter >= 0 else NO_LIMIT
@@ -58,18 +63,16 @@ class Limits:
         return certificate.gap <= self.max_relative_gap * abs(certificate.primal_objective)
 
     def next_tol(self, tol: Any, certificate: Certificate) -> Any:
-        """The tolerance to go on with: `tol`, or less if the violation is below it and the gap is too large."""
+        """The tolerance to go on with: `tol`, or less if the violation is below it and the gap is too large.
+
+        Less: where the gap is half the allowed one if it is proportional to the violation.
+        """
         is_wide = np.logical_not(self.is_tight(certificate)) & (certificate.violation < tol)
         if not is_wide.any():
             return tol
-        least, most = (factor * certificate.violation for factor in _TOL_FACTORS)
-        return np.where(is_wide, np.clip(self.tol_of_gap(certificate), least, most), tol)[()]
-
-    def tol_of_gap(self, certificate: Certificate) -> Any:
-        """The violation where the gap is half the allowed one, if it is proportional to the violation."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            allowed = self.max_relative_gap * abs(certificate.primal_objective)
-            return np.divide(0.5 * allowed * certificate.violation, certificate.gap)
+            factor = np.divide(0.5 * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
+        return np.where(is_wide, certificate.violation * np.clip(factor, *_TOL_FACTORS), tol)[()]
 
 
 def certify(

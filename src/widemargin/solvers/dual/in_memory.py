@@ -131,7 +131,7 @@ def solve_in_memory(
     tol, violations = limits.tol, np.empty(len(beta))
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)
-        certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.tol)
+        certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.intercept_tol)
         last, tol = tol, limits.next_tol(tol, certificate)
         if not tol < last or progress.stopped_by:
             break

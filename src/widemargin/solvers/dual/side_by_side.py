@@ -4,7 +4,8 @@ Solve    the problems of `DualSolver`s, which differ in their terms alone
 Method   A round: each problem chooses its active set; all of them are solved on the union of these sets, whose entries
          are in memory, one problem a thread; then the kernel rows of all coordinates that changed are computed once,
          and added to every K beta. A problem leaves once it needs no more rounds. No problem is shrunk: what that saves
-         is shared here. Decision values of float32 entries are computed again in float64 where their errors matter.
+         is shared here. Decision values of float32 entries are computed again in float64 where their errors could
+         change gaps.
 Cost     kernel entries of about one problem; working sets and products with coefficients of each
 Source   decomposition as in `solver`
 """
@@ -25,7 +26,7 @@ from ..results import DualResult
 from .solver import DualSolver, Part, Point, State
 
 _CORRECTIONS = 3  # of one solution, at most: each leaves the errors of fewer changes
-_MAX_ERROR = 0.05  # of decision values / the tolerance: it is a standard deviation of many, and errors have a mean
+_MAX_ERROR = 0.05  # of a gap / the gap allowed
 
 Open = tuple[DualSolver, State]  # a problem that needs another round
 
@@ -33,13 +34,11 @@ Open = tuple[DualSolver, State]  # a problem that needs another round
 def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
     """Solve each problem from its start; a stop ends all of them. The solvers share one operator and active matrix.
 
-    Where a decision error is above a twentieth of the tolerance, all go on from decision values computed in float64.
+    Where rounding of entries may change a gap by a part of the gap allowed, all go on from decision values in float64.
     """
     results, progress = _run_rounds(solvers, starts), solvers[0].progress
     for _ in range(_CORRECTIONS):
-        pairs = list(zip(solvers, results, strict=True))
-        is_rough = any(solver.decision_error(result.beta) > _MAX_ERROR * solver.needed_tol for solver, result in pairs)
-        if not is_rough or progress.stopped_by:
+        if not any(map(_is_rough, solvers, results)) or progress.stopped_by:
             break
         try:
             starts = _float64_points(solvers, results)
@@ -47,6 +46,11 @@ def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -
             return [replace(result, converged=False) for result in results]
         results = _run_rounds(solvers, starts)
     return results
+
+
+def _is_rough(solver: DualSolver, result: DualResult) -> bool:
+    """Whether rounding of entries may change the gap by a part of the gap allowed."""
+    return solver.gap_error(result.beta) > _MAX_ERROR * solver.limits.max_relative_gap * abs(result.objective)
 
 
 def _float64_points(solvers: Sequence[DualSolver], results: Sequence[DualResult]) -> list[Point]:

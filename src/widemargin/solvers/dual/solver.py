@@ -43,6 +43,7 @@ from .stopping import MAX_IDLE_CHECKS, StallTest, is_comparable_with_rounding
 
 _TOL_MARGIN = 4.0  # subtract so many decision errors from tol: the true violation is then below tol too
 _MAX_TOL_MARGIN = 0.5  # subtract at most this part of tol
+_MEAN_ERROR = 0.8  # mean of |error| / standard deviation
 _BLOCK_ROWS = 8192  # compute about so many kernel rows or more between two calls of `go_on`, and WORK_PER_CHECK
 _NEW_VIOLATORS = 4096  # add at most so many violators to the active set in a round
 _NEW_SHARE = 0.7  # new violators / sqrt(support vectors x rows), at most
@@ -113,10 +114,9 @@ class DualSolver:
     the last point of a solve that was stopped, if that is not the result: another solve goes on from it (`go_on_from`).
     Its decision values are unknown where the stop was in a product with K.
 
-    Four tolerances::
+    Three tolerances::
 
         tol                of the limits: the violation of a converged machine is below it
-        needed_tol         where the gap would be half the allowed one, at most `tol`; decision errors must be smaller
         goal_tol           `tol`, or less while the gap is too large; at most 1e-9 of a problem that is one working set
         _observable_tol    `goal_tol` less some decision errors, for violations that are computed from rounded entries
 
@@ -139,7 +139,7 @@ class DualSolver:
         self.operator = operator
         self.problem = problem
         self.limits = limits
-        self.needed_tol = self.goal_tol = limits.tol
+        self.goal_tol = limits.tol
         self.progress = progress
         self.entry_error = entry_error
         self.go_on = go_on
@@ -244,22 +244,23 @@ class DualSolver:
         point, certificate = state.point, state.certificate
         if self.n_iter >= self.limits.max_sets:
             return False
-        self._set_tolerances(certificate)
+        self.goal_tol = self._goal_tol(certificate)
         if certificate.violation < self._observable_tol(point):  # not where the gap is too large
             return False
         # A violation that is comparable with the rounding of float32 entries: these can't improve it
-        if is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), self.needed_tol):
+        tol = self.goal_tol if certificate.violation < self.limits.tol else self.limits.tol
+        if is_comparable_with_rounding(certificate.violation, self.decision_error(point.beta), tol):
             return False
         if not self._go_on(point.beta, certificate):
             return False
         return not state.stall_test.observe(self.terms, point.beta, point.decision, certificate.violation)
 
-    def _set_tolerances(self, certificate: Certificate) -> None:
-        """Set `needed_tol` and `goal_tol` by the relation between this point's gap and violation."""
-        self.needed_tol = float(np.fmin(self.limits.tol, self.limits.tol_of_gap(certificate)))
-        self.goal_tol = min(self.limits.tol, self.limits.next_tol(np.inf, certificate))
+    def _goal_tol(self, certificate: Certificate) -> float:
+        """The violation to go on to from a point with this certificate: `tol`, or what too large a gap needs."""
         if len(self.violations) <= WORKING_SET_ROWS:
-            self.goal_tol = min(self.goal_tol, SINGLE_SET_TOL)
+            return min(self.limits.tol, SINGLE_SET_TOL)
+        needed = self.limits.next_tol(np.inf, certificate)
+        return min(self.limits.tol, max(needed, ROUND_TOL * certificate.violation))
 
     def take(self, state: State, point: Point) -> None:
         """Certify a round's point: the dual objective decreases in each but for rounding, the primal one need not."""
@@ -267,11 +268,11 @@ class DualSolver:
         change = point.decision - last[0].decision + (state.certificate.intercept - last[1].intercept)
         self.last_change = float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
         is_better = state.certificate.primal_objective <= state.best[1].primal_objective
-        if state.returns_last or state.certificate.violation < self.limits.tol or is_better:
+        if state.returns_last or self.limits.are_met(state.certificate) or is_better:
             state.best = point, state.certificate
 
     def end(self, state: State) -> DualResult:
-        """The point of least primal objective, or a later one whose violation is below `tol`; or the last one."""
+        """The point of least primal objective, or a later one that has converged; or the last one."""
         if state.best[0] is not state.point and self.unfinished is None:
             self.unfinished = self._result(state.point, state.certificate)
         return self._result(*state.best)
@@ -283,7 +284,7 @@ class DualSolver:
         return certificate
 
     def _find_certificate(self, point: Point) -> Certificate:
-        has_intercept, tol = self.problem.has_intercept, self.limits.tol
+        has_intercept, tol = self.problem.has_intercept, self.limits.intercept_tol
         return certify(*(self.terms, *point, self.violations), has_intercept=has_intercept, tol=tol)
 
     def _observable_tol(self, point: Point) -> float:
@@ -296,6 +297,11 @@ class DualSolver:
         The decision values of beta_0, `float64_beta`, have no errors.
         """
         return self.entry_error * float(np.linalg.norm(beta - self.float64_beta))
+
+    def gap_error(self, beta: Vector) -> float:
+        """What decision errors change the gap by, about: those of free coordinates, times half their boxes."""
+        boxes = (self.terms.hi - self.terms.lo)[is_free(self.terms, beta)]
+        return 0.5 * _MEAN_ERROR * self.decision_error(beta) * float(boxes.sum())
 
     def _go_on(self, beta: Vector, certificate: Certificate) -> bool:
         if self.go_on is not None:
