@@ -258,7 +258,7 @@ class DualSolver:
     def _goal_tol(self, certificate: Certificate) -> float:
         """The violation to go on to from a point with this certificate: `tol`, or what too large a gap needs."""
         largest = min(self.limits.tol, SINGLE_SET_TOL) if len(self.violations) <= WORKING_SET_ROWS else self.limits.tol
-        needed = self.limits.next_tol(np.inf, certificate)
+        needed = float(self.limits.next_tol(np.inf, certificate))
         return min(largest, max(needed, ROUND_TOL * certificate.violation))
 
     def take(self, state: State, point: Point) -> None:
