@@ -259,7 +259,7 @@ class DualSolver:
         """The violation to go on to from a point with this certificate: `tol`, or what too large a gap needs."""
         largest = min(self.limits.tol, SINGLE_SET_TOL) if len(self.violations) <= WORKING_SET_ROWS else self.limits.tol
         needed = float(self.limits.next_tol(np.inf, certificate))
-        return min(largest, max(needed, ROUND_TOL * certificate.violation))
+        return min(largest, max(needed, ROUND_TOL * float(certificate.violation)))
 
     def take(self, state: State, point: Point) -> None:
         """Certify a round's point: the dual objective decreases in each but for rounding, the primal one need not."""
