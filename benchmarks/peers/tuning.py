@@ -1,8 +1,8 @@
 """Exact searches of DCSVMClassifierCV beside GridSearchCV around scikit-learn-intelex's SVC and around our classifier.
 
 One run: the same rows, the same five stratified folds, the same 7 values of C (0.1 to 1,000) and 4 of gamma (1/4, 1, 4
-and 16 times that of "scale"), accuracy, and a machine trained on all rows at the end. float32, tol = 1e-3: for
-violations, but for the gaps of exhaustive searches.
+and 16 times that of "scale"), accuracy, and a machine trained on all rows at the end. float32, tol = 1e-3: it
+bounds violations, and in exhaustive searches gaps instead.
 `tuning_path` has ten folds, 50 values of C and the one gamma of "scale": TorchKM's protocol. GridSearchCV gets every
 tenth C there, and its seconds of folds are taken ten times. Machines:
 

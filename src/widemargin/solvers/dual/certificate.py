@@ -44,7 +44,7 @@ class Limits:
 
     @property
     def intercept_tol(self) -> float:
-        """Below this violation the intercept is the mean over free coordinates."""
+        """The tolerance for `certify`: `tol`, or the gap allowed, as the mean of free values makes gaps larger."""
         return min(self.tol, self.max_relative_gap)
 
     @property

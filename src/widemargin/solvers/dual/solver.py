@@ -105,8 +105,8 @@ class State:
 class DualSolver:
     """Solves one dual of n coordinates, in rounds; its active set's kernel matrix has `active_bytes`, or is given.
 
-    `entry_error` is the root mean square error of a kernel entry. Where the error of the decision values exceeds `tol`,
-    `solve` returns once the violation is comparable with it: these entries cannot improve the point further.
+    `entry_error` is the root mean square error of a kernel entry. Where decision values have errors beyond a part
+    of `tol`, `solve` returns once the violation is comparable with it: these entries cannot improve the point further.
     `go_on` is called before each round with beta (n,) and its certificate, and False stops the solver; by default
     it is `progress.go_on`.
 
