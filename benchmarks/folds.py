@@ -63,13 +63,13 @@ def measure(n: int, run: Run) -> Row:
 
 @contextmanager
 def _kept_cells(test: NDArray[np.intp], chosen: NDArray[np.intp]) -> Iterator[dict[int, NDArray[np.float64]]]:
-    """By the number of a C: the dual variables (n,) of the cells of one fold, as a search solves them."""
+    """By the number of a C: the coefficients (n,) of the cells of one fold, as a search finds them."""
     cells: dict[int, NDArray[np.float64]] = {}
     values, number = HeldOutSolver._values, count()
 
     def keep(whole: Any, rows: Any, fold: Any, results: Any) -> Any:
         if np.array_equal(fold.test, test):
-            cells.update((c, result.beta) for result in results if (c := next(number)) in chosen)
+            cells.update((c, result.scale * result.beta) for result in results if (c := next(number)) in chosen)
         return values(whole, rows, fold, results)
 
     HeldOutSolver._values = staticmethod(keep)  # type: ignore[method-assign]

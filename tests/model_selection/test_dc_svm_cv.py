@@ -70,8 +70,9 @@ def observed_gaps(search: DCSVMClassifierCV, X: Any, y: Any, monkeypatch: pytest
             if len(result.beta) == len(y):  # else the scorer is tried on few rows
                 C, (problem,) = fold.Cs[n_seen[fold.test.tobytes()] % len(fold.Cs)], fold.problems
                 n_seen[fold.test.tobytes()] += 1
-                f, upper = K @ result.beta, C * (problem.hi - problem.lo)
-                primal = 0.5 * result.beta @ f + upper @ np.maximum(0.0, 1.0 - signs * (f + result.intercept))
+                f, upper, scale = K @ result.beta, C * (problem.hi - problem.lo), result.scale
+                losses = upper @ np.maximum(0.0, 1.0 - signs * (scale * f + result.intercept))
+                primal = 0.5 * scale**2 * result.beta @ f + losses
                 dual = np.abs(result.beta).sum() - 0.5 * result.beta @ f
                 gaps.append((result.gap / result.objective, (primal - dual) / primal))
         return values(whole, rows, fold, results)

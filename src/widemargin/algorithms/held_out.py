@@ -17,6 +17,7 @@ are computed in float64 as far as rounding could hide these.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import NamedTuple
@@ -82,8 +83,8 @@ class HeldOutSolver:
         team: ThreadTeam,
     ) -> None:
         self.machine_rows = machine_rows
-        self.limits = limits
         self.is_exact = limits.max_relative_gap <= limits.tol  # float32 could hide such gaps
+        self.limits = replace(limits, scales=self.is_exact)
         self.n_bytes = n_bytes
         self.progress = progress
         self.team = team
@@ -251,9 +252,9 @@ class HeldOutSolver:
         known = values[: len(results)]
         place = np.minimum(np.searchsorted(rows, test), len(rows) - 1)
         is_own = rows[place] == test
-        known[:, is_own] = [result.decision[place[is_own]] for result in results]
+        known[:, is_own] = [result.scale * result.decision[place[is_own]] for result in results]
         if not is_own.all():
-            coef = np.array([result.beta for result in results])
+            coef = np.array([result.scale * result.beta for result in results])
             support = np.flatnonzero(coef.any(axis=0))
             points, others = samples.take(rows[support]), samples.take(test[~is_own])
             products = np.zeros((len(results), len(others)))

@@ -75,6 +75,8 @@ class DualResult:
 
     A solve that is stopped returns its best point so far. If that is its start, and its decision values are not known,
     then objective, gap and violation are infinite (`has_certificate`): any other result is better.
+
+    The objective may be that of a machine near this point: `scale` times beta, and the intercept.
     """
 
     beta: Vector
@@ -86,6 +88,7 @@ class DualResult:
     converged: bool
     n_iter: int
     history: History
+    scale: float = 1.0
 
     @property
     def has_certificate(self) -> bool:

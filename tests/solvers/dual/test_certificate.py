@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import dual as naive
-from widemargin.solvers.dual.certificate import Limits, certify, certify_each
+from widemargin.solvers.dual.certificate import Limits, certify, certify_each, scaled
 from widemargin.solvers.dual.problem import is_free, join_problems, make_terms, restrict_terms, svm_problem
 from widemargin.solvers.results import NO_CERTIFICATE, Certificate
 
@@ -79,12 +79,35 @@ def test_a_tolerance_is_tightened_only_where_it_is_met_and_the_gap_too_large() -
     wide, tight = Certificate(0.0, 1.0, 0.5, 1e-4), Certificate(0.0, 1.0, 0.01, 1e-4)
     assert limits.next_tol(1e-3, tight) == 1e-3
     assert limits.next_tol(1e-5, wide) == 1e-5  # not met yet
-    assert limits.next_tol(1e-3, wide) == pytest.approx(1e-4 * 0.05)  # the gap is then half the allowed one
+    assert limits.next_tol(1e-3, wide) == pytest.approx(1e-4 * 0.07)  # the gap is then 0.7 times the allowed one
     assert limits.next_tol(1e-3, wide._replace(gap=1e9)) == pytest.approx(1e-4 * 1e-3)  # not at once by more
     assert limits.next_tol(1e-3, wide._replace(violation=np.nan)) == 1e-3
     assert Limits(1e-3, max_relative_gap=np.inf).next_tol(1e-3, wide) == 1e-3
     columns = Certificate(*np.array([wide, tight, NO_CERTIFICATE]).T)
-    np.testing.assert_allclose(limits.next_tol(np.full(3, 1e-3), columns), [5e-6, 1e-3, 1e-3])
+    np.testing.assert_allclose(limits.next_tol(np.full(3, 1e-3), columns), [7e-6, 1e-3, 1e-3])
+
+
+def test_a_scaled_machine_has_the_least_primal_objective_of_its_multiples() -> None:
+    """Free coordinates within 1e-3 of their margin, on both sides of it: their losses are most of the gap."""
+    rng = np.random.default_rng(0)
+    X, y, upper = rng.normal(size=(60, 3)), rng.choice([-1.0, 1.0], 60), np.full(60, 20.0)
+    K = np.exp(-10.0 * ((X[:, None] - X) ** 2).sum(axis=-1))
+    beta = np.linalg.solve(K, y + 1e-3 * rng.normal(size=60))
+    alpha, decision, terms = y * beta, K @ beta, make_terms(svm_problem(y, upper), K.diagonal())
+    assert ((alpha > 0.0) & (alpha < upper)).all()
+    one = certify(terms, beta, decision, np.empty(60), has_intercept=False, tol=1e-3)
+    limits = Limits(1e-2, 1e-3, scales=True)
+    found, a = scaled(terms, beta, decision, one, limits)
+    assert 1.0 < a < 1.01
+    assert found.gap < 0.5 * one.gap
+    assert found.primal_objective == pytest.approx(naive.primal(K, y, upper, a * alpha), rel=1e-12)
+    assert found[2:] == (pytest.approx(found.primal_objective - one.lower_bound), one.violation)
+    others = [naive.primal(K, y, upper, s * alpha) for s in np.linspace(0.99, 1.01, 201)]
+    assert found.primal_objective - min(others) < 0.02 * (one.gap - found.gap)
+    assert scaled(terms, beta, decision, one, Limits(1e-2, 1e-3)) == (one, 1.0)
+    for near_or_far in (0.5, 31.0):  # a gap that is small enough, or too large
+        relative = one.gap / one.primal_objective / near_or_far
+        assert scaled(terms, beta, decision, one, Limits(1e-2, relative, scales=True)) == (one, 1.0)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])

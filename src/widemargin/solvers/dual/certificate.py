@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from ..._native import dual
 from ..._types import Mask, RowIndices, Vector
@@ -24,7 +25,9 @@ from .problem import (
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
-_TOL_FACTORS = 1e-3, 0.5  # multiply the tolerance by no less and no more than this where the gap is too large
+_TOL_FACTORS = 1e-3, 0.7  # multiply the tolerance by no less and no more than this where the gap is too large
+_AIM = 0.7  # go on to a violation for which so much of the allowed gap is expected
+_MOST_SCALED = 30.0  # machines with gaps beyond so many times the allowed one are not scaled
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
 START_TOL = 0.1  # solve to no less than this what gives a start, or landmarks' weights: levels, refine step
 
@@ -35,12 +38,14 @@ class Limits:
 
     A converged machine has a KKT violation below `tol` and a gap / primal objective of at most `max_relative_gap`:
     where it is larger at `tol`, the tolerance is made smaller. That is infinite for kernels that are not positive
-    semidefinite, where the gap is no bound. `max_iter` limits the working sets of each dual; -1 is no limit.
+    semidefinite, where the gap is no bound. `max_iter` limits the working sets of each dual; -1 is no limit. With
+    `scales` the gap is that of a machine near the point (`scaled`).
     """
 
     tol: float
     max_relative_gap: float = MAX_RELATIVE_GAP
     max_iter: int = -1
+    scales: bool = False
 
     @property
     def intercept_tol(self) -> float:
@@ -65,13 +70,13 @@ class Limits:
     def next_tol(self, tol: Any, certificate: Certificate) -> Any:
         """The tolerance to go on with: `tol`, or less if the violation is below it and the gap is too large.
 
-        Less: where the gap is half the allowed one if it is proportional to the violation.
+        Less: where the gap is `_AIM` times the allowed one if it is proportional to the violation.
         """
         is_wide = np.logical_not(self.is_tight(certificate)) & (certificate.violation < tol)
         if not is_wide.any():
             return tol
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.divide(0.5 * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
+            factor = np.divide(_AIM * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
         return np.where(is_wide, certificate.violation * np.clip(factor, *_TOL_FACTORS), tol)[()]
 
 
@@ -94,6 +99,31 @@ def certify(
     gap = max(float(beta @ grad + norm + total_loss(terms, grad)), 0.0)
     lower_bound = terms.target @ beta - norm - 0.5 * beta @ decision
     return Certificate(intercept, float(lower_bound) + gap, gap, float(violation))
+
+
+def scaled(
+    terms: dual.SeparableTerms, beta: Vector, decision: Vector, certificate: Certificate, limits: Limits
+) -> tuple[Certificate, float]:
+    """The certificate with the primal objective of a beta instead of beta (n,), for the best factor a >= 1; and a.
+
+    Free coordinates have decision values near the kink, on both sides of it: losses which a slightly larger machine
+    does not have. At a large C these are most of the gap. Machines that are not `limits.scales`, or have a gap that is
+    small enough or far from it, are left as they are, a = 1. O(n), ten to twenty times.
+    """
+    allowed = limits.max_relative_gap * abs(certificate.primal_objective)
+    square = float(beta @ decision)
+    if not limits.scales or not allowed < certificate.gap <= _MOST_SCALED * allowed or not square > 0.0:
+        return certificate, 1.0
+
+    def primal(a: float) -> float:
+        return 0.5 * a**2 * square + total_loss(terms, a * decision - terms.target + certificate.intercept)
+
+    most = 1.0 + certificate.gap / square
+    found = minimize_scalar(primal, bounds=(1.0, most), method="bounded", options={"xatol": 0.01 * (most - 1.0)})
+    if not found.fun < certificate.primal_objective:
+        return certificate, 1.0
+    gap = max(found.fun - certificate.lower_bound, 0.0)
+    return certificate._replace(primal_objective=float(found.fun), gap=float(gap)), float(found.x)
 
 
 def certify_each(
@@ -150,11 +180,12 @@ def make_result(
     *,
     converged: bool,
     n_iter: int = 0,
+    scale: float = 1.0,
 ) -> DualResult:
     """The result of a point beta (m,) with K beta (m,), and one row of history, `elapsed` seconds after the start."""
     history = History()
     history.record_point(elapsed, beta, certificate)
-    return DualResult(beta, decision, *certificate, converged, n_iter, history)
+    return DualResult(beta, decision, *certificate, converged, n_iter, history, scale)
 
 
 def have_negative_square(results: DualResults) -> Mask:

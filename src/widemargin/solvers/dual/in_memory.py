@@ -24,7 +24,7 @@ from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ...kernels.functions import EntryRows
 from ..results import NO_CERTIFICATE, DualResult
-from .certificate import Limits, certify, make_result
+from .certificate import Limits, certify, make_result, scaled
 from .newton import solve_newton_sets
 from .problem import DualProblem, make_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest
@@ -132,6 +132,7 @@ def solve_in_memory(
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=limits.intercept_tol)
+        certificate, scale = scaled(terms, beta, decision, certificate, limits)
         last, tol = tol, limits.next_tol(tol, certificate)
         if not tol < last or progress.stopped_by:
             break
@@ -142,6 +143,7 @@ def solve_in_memory(
         progress.elapsed,
         converged=limits.are_met(certificate),
         n_iter=solver.n_iter,
+        scale=scale,
     )
 
 

@@ -5,7 +5,7 @@ Method   A round: each problem chooses its active set; all of them are solved on
          are in memory, one problem a thread; then the kernel rows of all coordinates that changed are computed once,
          and added to every K beta. A problem leaves once it needs no more rounds. No problem is shrunk: what that saves
          is shared here. Decision values of float32 entries are computed again in float64 where their errors could
-         change gaps.
+         change gaps, as soon as these are comparable: what rounds do after that is lost.
 Cost     kernel entries of about one problem; working sets and products with coefficients of each
 Source   decomposition as in `solver`
 """
@@ -27,6 +27,7 @@ from .solver import DualSolver, Part, Point, State
 
 _CORRECTIONS = 3  # of one solution, at most: each leaves the errors of fewer changes
 _MAX_ERROR = 0.05  # of a gap / the gap allowed
+_HIDDEN = 3.0  # rounds wait for a correction once the gap is at most so many times its error
 
 Open = tuple[DualSolver, State]  # a problem that needs another round
 
@@ -36,21 +37,27 @@ def solve_side_by_side(solvers: Sequence[DualSolver], starts: Sequence[Point]) -
 
     Where rounding of entries may change a gap by a part of the gap allowed, all go on from decision values in float64.
     """
-    results, progress = _run_rounds(solvers, starts), solvers[0].progress
-    for _ in range(_CORRECTIONS):
-        if not any(map(_is_rough, solvers, results)) or progress.stopped_by:
+    progress = solvers[0].progress
+    for n_left in range(_CORRECTIONS, -1, -1):
+        results = _run_rounds(solvers, starts, waits=n_left > 0)
+        if not n_left or not any(map(_is_rough, solvers, results)) or progress.stopped_by:
             break
         try:
             starts = _float64_points(solvers, results)
         except Stopped:
             return [replace(result, converged=False) for result in results]
-        results = _run_rounds(solvers, starts)
     return results
 
 
 def _is_rough(solver: DualSolver, result: DualResult) -> bool:
     """Whether rounding of entries may change the gap by a part of the gap allowed."""
     return solver.gap_error(result.beta) > _MAX_ERROR * solver.limits.max_relative_gap * abs(result.objective)
+
+
+def _waits(solver: DualSolver, state: State) -> bool:
+    """Whether the gap is not much larger than its error, which is too large for the gap allowed."""
+    error, (_, objective, gap, _) = solver.gap_error(state.point.beta), state.certificate
+    return bool(max(_MAX_ERROR * solver.limits.max_relative_gap * abs(objective), gap / _HIDDEN) < error)
 
 
 def _float64_points(solvers: Sequence[DualSolver], results: Sequence[DualResult]) -> list[Point]:
@@ -67,12 +74,19 @@ def _float64_points(solvers: Sequence[DualSolver], results: Sequence[DualResult]
     return [Point(result.beta, decision) for result, decision in zip(results, decisions, strict=True)]
 
 
-def _run_rounds(solvers: Sequence[DualSolver], starts: Sequence[Point]) -> list[DualResult]:
-    """The results of rounds from each start, which end where no problem needs another or a stop comes."""
+def _run_rounds(solvers: Sequence[DualSolver], starts: Sequence[Point], *, waits: bool) -> list[DualResult]:
+    """The results of rounds from each start, which end where no problem needs another or a stop comes.
+
+    With `waits` a problem needs none where rounding hides its gap.
+    """
     states = [solver.begin(start) for solver, start in zip(solvers, starts, strict=True)]
     open_problems = list(zip(solvers, states, strict=True))
     try:
-        while open_problems := [(solver, state) for solver, state in open_problems if solver.needs_a_round(state)]:
+        while open_problems := [
+            problem
+            for problem in open_problems
+            if not (waits and _waits(*problem)) and DualSolver.needs_a_round(*problem)
+        ]:
             open_problems = [
                 problem for group, wanted in _groups(open_problems) for problem in _run_round(group, wanted)
             ]

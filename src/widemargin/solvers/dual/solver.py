@@ -36,7 +36,7 @@ from ...kernels.functions import EntryRows, check_finite, dense_row_bytes
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import Certificate, DualResult, History
-from .certificate import Limits, certify
+from .certificate import Limits, certify, scaled
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, WorkingSetSolver, uncertified_result
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import MAX_IDLE_CHECKS, StallTest, is_comparable_with_rounding
@@ -97,7 +97,8 @@ class State:
 
     point: Point
     certificate: Certificate
-    best: tuple[Point, Certificate]
+    scale: float
+    best: tuple[Point, Certificate, float]
     stall_test: StallTest
     returns_last: bool
 
@@ -234,10 +235,10 @@ class DualSolver:
 
     def begin(self, point: Point, *, returns_last: bool = False) -> State:
         """The state of rounds that begin at a point; with `returns_last` they end with the last point."""
-        certificate = self._certify(point)
+        certified = self._certify(point)
         self.unfinished = None
         stall_test = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
-        return State(point, certificate, (point, certificate), stall_test, returns_last)
+        return State(point, *certified, (point, *certified), stall_test, returns_last)
 
     def needs_a_round(self, state: State) -> bool:
         """Whether another round can improve the point, and nobody stops it."""
@@ -263,24 +264,25 @@ class DualSolver:
 
     def take(self, state: State, point: Point) -> None:
         """Certify a round's point: the dual objective decreases in each but for rounding, the primal one need not."""
-        last, state.point, state.certificate = (state.point, state.certificate), point, self._certify(point)
+        last, state.point = (state.point, state.certificate), point
+        state.certificate, state.scale = self._certify(point)
         change = point.decision - last[0].decision + (state.certificate.intercept - last[1].intercept)
         self.last_change = float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
         is_better = state.certificate.primal_objective <= state.best[1].primal_objective
         if state.returns_last or self.limits.are_met(state.certificate) or is_better:
-            state.best = point, state.certificate
+            state.best = point, state.certificate, state.scale
 
     def end(self, state: State) -> DualResult:
         """The point of least primal objective, or a later one that has converged; or the last one."""
         if state.best[0] is not state.point and self.unfinished is None:
-            self.unfinished = self._result(state.point, state.certificate)
+            self.unfinished = self._result(state.point, state.certificate, state.scale)
         return self._result(*state.best)
 
-    def _certify(self, point: Point) -> Certificate:
-        """The certificate of the point, which is recorded as a row of the history; sets `violations`."""
-        certificate = self._find_certificate(point)
+    def _certify(self, point: Point) -> tuple[Certificate, float]:
+        """The certificate of the point, a row of the history, and the machine's scale; sets `violations`."""
+        certificate, scale = scaled(self.terms, *point, self._find_certificate(point), self.limits)
         self.history.record_point(self.progress.elapsed, point.beta, certificate)
-        return certificate
+        return certificate, scale
 
     def _find_certificate(self, point: Point) -> Certificate:
         has_intercept, tol = self.problem.has_intercept, self.limits.intercept_tol
@@ -524,9 +526,9 @@ class DualSolver:
         self.operator.add_product(rows, few[rows], decision)
         return min(zero, Point(few, decision), key=lambda point: self._find_certificate(point).primal_objective)
 
-    def _result(self, point: Point, certificate: Certificate) -> DualResult:
+    def _result(self, point: Point, certificate: Certificate, scale: float) -> DualResult:
         converged = self.limits.are_met(certificate)
-        return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.history)
+        return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.history, scale)
 
 
 def _largest(values: Vector, rows: RowIndices, k: int) -> RowIndices:
