@@ -160,6 +160,21 @@ def test_no_working_set_increases_the_objective(
     assert np.diff(values).max() <= (1e-9 if dtype == DOUBLE else 1e-4)
 
 
+@pytest.mark.parametrize(("upper", "size", "expected"), [(10.0, 2, 1.5), (1.2, 2, 1.2), (10.0, 3, 1.0)])
+def test_steps_that_meet_no_bound_are_longer_where_a_working_set_is_a_small_part(
+    upper: float, size: int, expected: float
+) -> None:
+    """By a half of the step to the optimum, 1 here, but not beyond a bound; and the optimum is found."""
+    K, one, zero = np.eye(8), np.ones(8), np.zeros(8)
+    args = dual.SeparableTerms(one, zero, np.full(8, upper), one), zero.copy(), zero.copy()
+    tile, work = dual.Tile64(size), dual.WorkingSet(size, 8)
+    dual.solve_working_sets(ALONE, K, *args, tile, work, 1e-9, False, 1)
+    np.testing.assert_allclose(args[1][args[1] != 0.0], np.full(size, expected))
+    *_, violation = dual.solve_working_sets(ALONE, K, *args, tile, work, 1e-9, False, 1000)
+    assert violation < 1e-9
+    np.testing.assert_allclose(args[1], one)
+
+
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_identical_rows_end(has_intercept: bool) -> None:
     """Rank one: every pair has curvature 0."""

@@ -96,7 +96,7 @@ def test_each_fold_is_solved_as_alone(gamma: float, has_intercept: bool, is_regr
                 np.testing.assert_allclose(result.decision, own.decision_values(result.beta), atol=1e-4)
             assert result.converged
             assert not result.beta[fold.hi == fold.lo].any()
-            assert result.objective == pytest.approx(alone.objective, rel=1e-4)
+            assert result.objective == pytest.approx(alone.objective, rel=5e-4)
 
 
 @pytest.mark.slow
