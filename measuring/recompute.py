@@ -75,7 +75,8 @@ def certify(
     alpha[support] = coef * signs[support]
     norm = float(coef @ f[support])
     feasible = _feasible(coef, C, intercept)
-    change = decision_values(X[support], X[support], feasible - coef, gamma, kernel)
+    moved = feasible != coef
+    change = decision_values(X[support], X[support[moved]], (feasible - coef)[moved], gamma, kernel)
     dual = float(np.abs(feasible).sum() - 0.5 * feasible @ (f[support] + change))
     b = _best_intercept(f, signs) if intercept else 0.0
     primal = 0.5 * norm + C * float(np.maximum(0.0, 1.0 - signs * (f + b)).sum())
