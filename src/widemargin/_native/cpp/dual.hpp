@@ -218,14 +218,18 @@ void fill_tile(const Problem<Entry>& problem, Span<const Index> rows, Index n_ke
     });
 }
 
+// What a coordinate's step can be multiplied by until it reaches a bound.
+template <class T> double steps_to_bound(const Tile<T>& tile, Index i) {
+    const double step = tile.step[i];
+    return step == 0.0 ? kInfinity<double> : 1.0 + (step > 0.0 ? tile.hi[i] : tile.lo[i]) / step;
+}
+
 // What the steps of one of m coordinates' tiles are multiplied by: kRelaxation, or less where a step reaches a bound before;
 // 1 where working sets are large parts of the coordinates. Successive over-relaxation: a working set is solved with the
 // others fixed, which will follow it.
 template <class T> double relaxation(const Tile<T>& tile, Index m) {
     double most = kLeastSets * tile.size <= m ? kRelaxation : 1.0;
-    for (Index i = 0; i < tile.extent; ++i)
-        if (const double step = tile.step[i]; step != 0.0)
-            most = minimum(most, 1.0 + (step > 0.0 ? tile.hi[i] : tile.lo[i]) / step);
+    for (Index i = 0; i < tile.extent; ++i) most = minimum(most, steps_to_bound(tile, i));
     return most;
 }
 
@@ -237,7 +241,8 @@ template <class T> Index apply_steps(Span<double> beta, const Tile<T>& tile, Wor
     for (Index i = 0; i < work.n_used; ++i) {
         const Index w = work.rows[i];
         double now = beta[w] + factor * static_cast<double>(tile.step[i]) * tile.scale[i];
-        if (tile.hi[i] == T(0)) now = work.hi[i];
+        if (steps_to_bound(tile, i) <= factor) now = tile.step[i] > T(0) ? work.hi[i] : work.lo[i];
+        else if (tile.hi[i] == T(0)) now = work.hi[i];
         else if (tile.lo[i] == T(0)) now = work.lo[i];
         now = clip(now, work.lo[i], work.hi[i]);
         if (now == beta[w]) continue;
