@@ -109,28 +109,27 @@ def decision_values(
     Of an RBF kernel those tiles are left out in which no entry is above exp(-45).
     """
     entries = _ENTRIES[kernel]
-    is_rbf = kernel == "rbf" and len(Z) > 0
-    center = np.asarray(Z, np.float64).mean(axis=0) if is_rbf else np.zeros(X.shape[1])
+    out = np.zeros(len(X))
+    if not len(Z):
+        return out
+    center, far = (np.asarray(Z, np.float64).mean(axis=0), _FAR) if kernel == "rbf" else (np.zeros(X.shape[1]), np.inf)
     Z = np.asarray(Z, np.float64) - center
     z_squares = np.einsum("ij,ij->i", Z, Z)
-    parts = _near_rows(Z, _BOX_ROWS) if is_rbf else np.array_split(np.arange(len(Z)), len(Z) // _TILE[1] + 1)
-    lows, highs = (np.array([end(Z[part], axis=0) for part in parts]) for end in (np.min, np.max)) if is_rbf else (Z, Z)
-    out = np.empty(len(X))
+    parts = _near_rows(Z, _BOX_ROWS)
+    lows, highs = (np.array([end(Z[part], axis=0) for part in parts]) for end in (np.min, np.max))
 
     def fill(tile: NDArray[np.intp]) -> None:
         rows = np.asarray(X[tile], np.float64) - center
-        x_squares, near = np.einsum("ij,ij->i", rows, rows), parts
-        if is_rbf:
-            apart = np.maximum(np.maximum(lows - rows.max(axis=0), rows.min(axis=0) - highs), 0.0)
-            near = [parts[k] for k in np.flatnonzero(gamma * (apart**2).sum(axis=1) < _FAR)]
+        x_squares = np.einsum("ij,ij->i", rows, rows)
+        apart = np.maximum(np.maximum(lows - rows.max(axis=0), rows.min(axis=0) - highs), 0.0)
         total = np.zeros(len(rows))
-        for part in near:
+        for k in np.flatnonzero(gamma * (apart**2).sum(axis=1) < far):
+            part = parts[k]
             total += entries(rows @ Z[part].T, x_squares, z_squares[part], gamma) @ coef[part]
         out[tile] = total
 
-    tiles = _near_rows(X, _BOX_ROWS) if is_rbf else np.array_split(np.arange(len(X)), len(X) // _TILE[0] + 1)
     with threadpool_limits(1), ThreadPoolExecutor(_n_cores()) as pool:
-        list(pool.map(fill, tiles))
+        list(pool.map(fill, _near_rows(X, _BOX_ROWS)))
     return out
 
 

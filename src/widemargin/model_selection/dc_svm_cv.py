@@ -72,10 +72,9 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
         Whether every cell of a grid is scored in every fold, by machines whose gap / primal objective is at most `tol`,
         as float64 finds it where `memory_budget` holds the rows in float64; their violations may be ten times `tol`, up
         to 0.1. Such a machine is the solution times a factor near 1, that of the least objective. Where the kernel has
-        no such gap, violations are below `tol`. A search that is not exhaustive scores all
-        cells of an exact search, from 2,000 rows on, on a quarter of the rows, and those are eliminated whose mean
-        score is below the best one's with a confidence of 95 %, but for the best one's neighbours; again after two
-        folds of all rows.
+        no such gap, violations are below `tol`. A search that is not exhaustive scores all cells of an exact search,
+        from 2,000 rows on, on a quarter of the rows, and those are eliminated whose mean score is below the best one's
+        with a confidence of 95 %, but for the best one's neighbours; again after two folds of all rows.
     degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter
         Of `DCSVMClassifier`; `break_ties` is True here.
     memory_budget : int, str or None, default=None

@@ -25,7 +25,7 @@ from .problem import (
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # a machine with a larger gap / primal objective has not converged, however small its violation
-_TOL_FACTORS = 1e-3, 0.7  # multiply the tolerance by no less and no more than this where the gap is too large
+_LEAST_FACTOR = 1e-3  # multiply the tolerance by no less than this where the gap is too large
 _AIM = 0.7  # go on to a violation for which so much of the allowed gap is expected
 _MOST_SCALED = 30.0  # machines with gaps beyond so many times the allowed one are not scaled
 _ROUNDED_SQUARE = 1e-5  # - beta'K beta / its terms' magnitudes, up to which it may be rounding
@@ -77,7 +77,7 @@ class Limits:
             return tol
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.divide(_AIM * self.max_relative_gap * abs(certificate.primal_objective), certificate.gap)
-        return np.where(is_wide, certificate.violation * np.clip(factor, *_TOL_FACTORS), tol)[()]
+        return np.where(is_wide, certificate.violation * np.maximum(factor, _LEAST_FACTOR), tol)[()]
 
 
 def certify(
@@ -107,8 +107,8 @@ def scaled(
     """The certificate with the primal objective of a beta instead of beta (n,), for the best factor a >= 1; and a.
 
     Free coordinates have decision values near the kink, on both sides of it: losses which a slightly larger machine
-    does not have. At a large C these are most of the gap. Machines that are not `limits.scales`, or have a gap that is
-    small enough or far from it, are left as they are, a = 1. O(n), ten to twenty times.
+    does not have. At a large C these are most of the gap. a = 1 without `limits.scales`, and where
+    the gap is small enough or beyond `_MOST_SCALED` times the allowed one. O(n), ten to twenty times.
     """
     allowed = limits.max_relative_gap * abs(certificate.primal_objective)
     square = float(beta @ decision)

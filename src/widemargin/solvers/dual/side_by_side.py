@@ -83,9 +83,9 @@ def _run_rounds(solvers: Sequence[DualSolver], starts: Sequence[Point], *, waits
     open_problems = list(zip(solvers, states, strict=True))
     try:
         while open_problems := [
-            problem
-            for problem in open_problems
-            if not (waits and _waits(*problem)) and DualSolver.needs_a_round(*problem)
+            (solver, state)
+            for solver, state in open_problems
+            if not (waits and _waits(solver, state)) and solver.needs_a_round(state)
         ]:
             open_problems = [
                 problem for group, wanted in _groups(open_problems) for problem in _run_round(group, wanted)
