@@ -15,6 +15,7 @@ Labels: TypeAlias = NDArray[np.signedinteger]  # (n,): the class or the cluster 
 Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = Any  # (n, d): samples after their checks, an array or a CSR one, whose class SciPy gives no types
 AnyArray: TypeAlias = NDArray[Any]  # of any dtype: labels as the user has them
+Bytes: TypeAlias = NDArray[np.uint8]  # memory for compiled code
 DType: TypeAlias = np.dtype[Any]
 Given: TypeAlias = Any  # an argument before its checks: a list, a frame, a collection, whatever a user passes
 Model: TypeAlias = Any  # an estimator, of this package or another, as scikit-learn gives no types

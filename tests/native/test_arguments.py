@@ -160,7 +160,7 @@ def of_both_precisions(dtype: type, bits: str) -> dict[str, Any]:
     return {
         f"dual.Tile{bits}": {"size": 4},
         f"dual.EntryRows{bits}": entries,
-        f"dual.EntryRows{bits}.fill": (make_rows(*entries.values(), 1.0, 1e6), {"team": ALONE}),
+        f"dual.EntryRows{bits}.fill": (make_rows(*entries.values(), 1.0, np.empty(10**6, np.uint8)), {"team": ALONE}),
         f"dual.EntryRows{bits}.__len__": (make_rows(*entries.values()), {}),
         f"dual.Subproblems{bits}": subproblems(dtype) | {"has_intercept": bits == "64"},
         f"dual.Subproblems{bits}.solve": (problems, solve),

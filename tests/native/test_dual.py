@@ -614,8 +614,8 @@ def test_kept_entries_are_those_computed_again(power: int, dtype: Any) -> None:
     squares = (X.astype(np.float64) ** 2).sum(axis=1) if power == 2 else None
     make_rows, tile = {SINGLE: (dual.EntryRows32, dual.Tile32), DOUBLE: (dual.EntryRows64, dual.Tile64)}[dtype]
 
-    def make(cache_bytes: float) -> Any:
-        return make_rows(X, squares, 0.7, 30.0 / 0.7, cache_bytes)
+    def make(n_bytes: int) -> Any:
+        return make_rows(X, squares, 0.7, 30.0 / 0.7, np.empty(n_bytes, np.uint8)[1:])
 
     def solve(rows: Any, n_threads: int) -> tuple[Vector, float]:
         team, beta, f = Team(n_threads), np.zeros(m), np.zeros(m)
@@ -626,9 +626,9 @@ def test_kept_entries_are_those_computed_again(power: int, dtype: Any) -> None:
         np.testing.assert_allclose(f, K @ beta, rtol=0, atol=1e-3)
         return beta, 0.5 * beta @ f - beta @ y
 
-    _, objective = solve(make(0.0), 1)
-    for cache_bytes in (2000.0, 5e5, 1e9):
-        rows, filled, lent = make(cache_bytes), make(cache_bytes), make(cache_bytes)
+    _, objective = solve(make_rows(X, squares, 0.7, 30.0 / 0.7), 1)
+    for n_bytes in (1, 60, 2000, 500_000, 10**8):
+        rows, filled, lent = make(n_bytes), make(n_bytes), make(n_bytes)
         filled.fill(ALONE)
         with ThreadPoolExecutor(3) as pool:
             several, beside = (list(pool.map(solve, [one] * 3, [1] * 3)) for one in (filled, lent))
@@ -639,7 +639,7 @@ def test_kept_entries_are_those_computed_again(power: int, dtype: Any) -> None:
 
 def test_entries_that_were_not_filled_are_not_read() -> None:
     X, squares, K, terms, _ = kernel_problem(1500, 5)
-    rows, team = dual.EntryRows32(X, squares, 0.14, 1e3, 1e9), Team(2)
+    rows, team = dual.EntryRows32(X, squares, 0.14, 1e3, np.empty(10**8, np.uint8)), Team(2)
     team.stop_after(0.0)
     with pytest.raises(Stopped):
         rows.fill(team)

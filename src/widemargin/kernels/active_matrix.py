@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._native import kernels
-from .._types import Array, RowIndices
+from .._types import Array, Bytes, RowIndices
 from .kernel_operator import KernelOperator
 from .tiles import fill_gram, fill_with_transpose
 
@@ -43,9 +43,9 @@ class ActiveMatrix:
         return self._buffer.nbytes
 
     @property
-    def unused_bytes(self) -> int:
-        """Bytes of pages that no matrix has been written to, which take no memory."""
-        return int(self.n_bytes - self._stride**2 * self._buffer.itemsize)
+    def unused(self) -> Bytes:
+        """The memory beside the matrix, until its next `update`."""
+        return self._buffer[self._stride**2 :].view(np.uint8)
 
     @property
     def K(self) -> Array:

@@ -17,7 +17,7 @@ from .._native import dual
 from .._native import gradients as native_gradients
 from .._native import kernels as native
 from .._threads import row_blocks
-from .._types import AnyArray, Array, Matrix, RowIndices, Vector
+from .._types import AnyArray, Array, Bytes, Matrix, RowIndices, Vector
 from ..data.rows import spread_rows
 from ..data.samples import GramSamples, Samples, Selection
 
@@ -52,11 +52,12 @@ class Kernel:
         raise NotImplementedError
 
     def entry_rows(
-        self, A: Samples, rows: Selection, limit: float = np.inf, cache_bytes: float = 0.0
+        self, A: Samples, rows: Selection, limit: float = np.inf, memory: Bytes | None = None
     ) -> EntryRows | None:
         """Samples as rows that compiled loops compute entries of K from; None where reading K is faster.
 
-        Entries of rows at distances above `limit` may be left out of sums; the others are kept in so many bytes.
+        Entries of rows at distances above `limit` may be left out of sums; the others are kept in `memory`, bytes that
+        nobody else uses meanwhile.
         """
         return None
 
@@ -148,7 +149,7 @@ class ExponentialKernel(ArgumentKernel):
         native.add_near_product(*points, starts, lows, highs, limit, coef, *queries, self.gamma, out)
 
     def entry_rows(
-        self, A: Samples, rows: Selection, limit: float = np.inf, cache_bytes: float = 0.0
+        self, A: Samples, rows: Selection, limit: float = np.inf, memory: Bytes | None = None
     ) -> EntryRows | None:
         """Dense rows; None, without gathering them, where they are long, or float64 and no entry may be left out."""
         is_float32 = A.precision == np.float32
@@ -158,8 +159,8 @@ class ExponentialKernel(ArgumentKernel):
         chosen = A.take(rows)
         squares, X = self._squares(chosen), chosen.toarray()
         if X.dtype == np.float64:
-            return dual.EntryRows64(X.astype(np.float64, copy=False), squares, self.gamma, limit, cache_bytes)
-        return dual.EntryRows32(X.astype(np.float32, copy=False), squares, self.gamma, limit, cache_bytes)
+            return dual.EntryRows64(X.astype(np.float64, copy=False), squares, self.gamma, limit, memory)
+        return dual.EntryRows32(X.astype(np.float32, copy=False), squares, self.gamma, limit, memory)
 
 
 @dataclass(frozen=True)

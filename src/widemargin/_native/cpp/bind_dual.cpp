@@ -34,14 +34,14 @@ struct BoundTerms {
 // Rows X (m, d) of an RBF or Laplacian kernel matrix, bound, with the arrays that they view.
 template <class T> struct BoundRows {
     BoundRows(const RowsArray<const T>& X, const std::optional<Vector<const double>>& squares, double gamma, double limit,
-              double cache_bytes)
-        : X(X), squares(squares), rows(rows_matrix(X, "X")), gamma(gamma) {
+              const std::optional<Vector<unsigned char>>& memory)
+        : X(X), squares(squares), memory(memory), rows(rows_matrix(X, "X")), gamma(gamma) {
         if (squares) check_lengths(rows.rows, {{"squares", span(*squares)}});
         if (!(limit < kInfinity<double>)) return;
         boxes = RowBoxes<T>(rows, limit);
         const Index width = RowBoxes<T>::kRows;
-        if (cache_bytes > 0.0)
-            cache = std::make_unique<EntryCache<T>>(rows.rows, count_blocks(rows.rows, width), width, cache_bytes);
+        if (memory)
+            cache = std::make_unique<EntryCache<T>>(rows.rows, count_blocks(rows.rows, width), width, span(*memory));
     }
     // Entries of their kernel matrix, for tiles of `size` rows. Its diagonal is 1, and so must be the terms' scale.
     ComputedEntries<T> entries(const SeparableTerms& terms, Index size, const Team& team,
@@ -76,6 +76,7 @@ template <class T> struct BoundRows {
 
     RowsArray<const T> X;
     std::optional<Vector<const double>> squares;
+    std::optional<Vector<unsigned char>> memory;
     Matrix<const T> rows;
     double gamma;
     RowBoxes<T> boxes;
@@ -177,9 +178,11 @@ template <class T> void bind_rows(nb::module_& m, const char* name) {
                       "Rows X (m, d) whose kernel matrix is exp(-gamma |x - z|^2), with squares (m,): |x|^2; or\n"
                       "exp(-gamma |x - z|_1), with None. Computed sums leave out entries between a row and blocks of 256\n"
                       "rows whose box is at a (squared) distance above `limit`; the others are kept for later sums, in\n"
-                      "`cache_bytes` at most.")
-        .def(nb::init<const RowsArray<const T>&, const std::optional<Vector<const double>>&, double, double, double>(),
-             array("X"), array("squares").none(), "gamma"_a, "limit"_a = kInfinity<double>, "cache_bytes"_a = 0.0)
+                      "`memory`, bytes that nobody else uses meanwhile.")
+        .def(nb::init<const RowsArray<const T>&, const std::optional<Vector<const double>>&, double, double,
+                      const std::optional<Vector<unsigned char>>&>(),
+             array("X"), array("squares").none(), "gamma"_a, "limit"_a = kInfinity<double>,
+             array("memory").none() = nb::none())
         .def("__len__", [](const Bound& r) { return r.rows.rows; })
         .def("fill", &Bound::fill, "team"_a,
              "Compute and keep the entries of as many rows as have room. Solves may then use them at the same time. If the\n"

@@ -6,6 +6,8 @@
 // to be written first; entries between far rows can be left out, and the others kept.
 #pragma once
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "boxes.hpp"
 #include "entry_cache.hpp"
@@ -41,16 +43,16 @@ template <class T> class ComputedEntries {
   public:
     static constexpr Index kTileColumns = ProductScratch<T>::width;  // of a block of a tile
     static constexpr Index kSumColumns = RowBoxes<T>::kRows;         // of a block of sums
+    static constexpr Index kRowsTogether = 8;                        // of kept entries, whose sums are added to f at once
 
     ComputedEntries(Matrix<const T> all, Span<const double> squares, bool is_rbf, double gamma, const RowBoxes<T>& boxes,
                     Index size, Index n_threads, EntryCache<T>* cache = nullptr)
         : all_(all), squares_(squares), is_rbf_(is_rbf), gamma_(gamma), boxes_(boxes), cache_(cache),
           chosen_(size * all.columns), transposed_(boxes.lows.empty() ? 0 : size * all.columns),
-          chosen_squares_(is_rbf ? size : 0),
+          chosen_squares_(is_rbf ? size : 0), n_threads_(n_threads),
           scratches_(n_threads, [&] { return Scratch(all.columns, size, is_open() ? size * kSumColumns : 0); }),
           is_near_(is_open() ? size * count_blocks(all.rows, kSumColumns) : 0) {
-        for (auto* const list : {&kept_, &others_}) list->reserve(size);
-        for (auto* const list : {&kept_coef_, &other_coef_}) list->reserve(size);
+        kept_.reserve(size), others_.reserve(size), other_coef_.reserve(size);
     }
 
     const void* source() const { return all_.data; }
@@ -87,17 +89,22 @@ template <class T> class ComputedEntries {
         const Index n_blocks = count_blocks(f.size, kSumColumns);
         if (cache_ == nullptr) return add_computed(rows, coef, f, run);
         if (is_open()) fill_cache(rows, run);
-        kept_.clear(), kept_coef_.clear(), others_.clear(), other_coef_.clear();
+        kept_.clear(), others_.clear(), other_coef_.clear();
         for (Index i = 0; i < rows.size; ++i) {
-            const bool is_kept = cache_->has(rows[i]);
-            (is_kept ? kept_ : others_).push_back(rows[i]);
-            (is_kept ? kept_coef_ : other_coef_).push_back(coef[i]);
+            if (cache_->has(rows[i])) kept_.emplace_back(rows[i], coef[i]);
+            else others_.push_back(rows[i]), other_coef_.push_back(coef[i]);
         }
-        run(n_blocks, [&](Index block) {
-            RowSum<T> sum(column_block(f, block));
-            for (std::size_t i = 0; i < kept_.size(); ++i)
-                if (const T* const entries = cache_->entries(kept_[i], block)) sum.add(kept_coef_[i], entries);
-            sum.finish();
+        std::sort(kept_.begin(), kept_.end());
+        // Row after row, as their entries follow each other in memory; rows near each other are near the same blocks.
+        const Index n_parts = minimum(n_blocks, n_threads_), n_kept = static_cast<Index>(kept_.size());
+        run(n_parts, [&](Index part) {
+            for (Index first = 0; first < n_kept; first += kRowsTogether)
+                for (Index block = part * n_blocks / n_parts; block < (part + 1) * n_blocks / n_parts; ++block) {
+                    RowSum<T> sum(column_block(f, block));
+                    for (Index i = first; i < minimum(first + kRowsTogether, n_kept); ++i)
+                        if (const T* const entries = cache_->entries(kept_[i].first, block)) sum.add(kept_[i].second, entries);
+                    sum.finish();
+                }
         });
         if (!others_.empty()) add_computed(as_span(std::as_const(others_)), as_span(std::as_const(other_coef_)), f, run);
     }
@@ -238,10 +245,12 @@ template <class T> class ComputedEntries {
     AlignedArray<T> chosen_;      // (q, d)
     AlignedArray<T> transposed_;  // (d, n) of the n chosen rows; empty without boxes
     AlignedArray<double> chosen_squares_;
+    Index n_threads_;
     ScratchPool<Scratch> scratches_;
     std::vector<unsigned char> is_near_;  // (q, blocks): whether a chosen row is near a block
-    std::vector<Index> kept_, others_;    // rows of a sum
-    std::vector<double> kept_coef_, other_coef_;
+    std::vector<std::pair<Index, double>> kept_;  // rows of a sum, and their coefficients
+    std::vector<Index> others_;
+    std::vector<double> other_coef_;
     Index n_ = 0;
 };
 

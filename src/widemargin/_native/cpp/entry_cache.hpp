@@ -2,18 +2,22 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "span.hpp"
 
 namespace wm {
 
-// Of a matrix of m rows and of blocks of `width` columns; entries take at most `capacity` bytes, and no row is removed.
+// Of a matrix of m rows and of blocks of `width` columns, in given memory, from its first cache line on; no row is removed.
 template <class T> class EntryCache {
   public:
-    EntryCache(Index m, Index n_blocks, Index width, double capacity)
-        : n_blocks_(n_blocks), width_(width), free_bytes_(capacity), places_(m), entries_(m) {}
+    EntryCache(Index m, Index n_blocks, Index width, Span<unsigned char> memory)
+        : n_blocks_(n_blocks), width_(width), free_(memory.data), n_free_(static_cast<std::size_t>(memory.size)), places_(m),
+          entries_(m) {
+        void* first = free_;
+        if (std::align(kCacheLine, 1, first, n_free_) != nullptr) free_ = static_cast<unsigned char*>(first);
+        else n_free_ = 0;
+    }
 
     bool has(Index row) const { return places_[row] != nullptr; }
     bool is_open() const { return is_open_; }  // whether rows may be added; a closed one may be read by several threads
@@ -22,7 +26,7 @@ template <class T> class EntryCache {
     // The row's entries with a block; null where that is far. The row must be there.
     T* entries(Index row, Index block) const {
         const std::int32_t place = places_[row][block];
-        return place < 0 ? nullptr : entries_[row].get() + place * width_;
+        return place < 0 ? nullptr : entries_[row] + place * width_;
     }
 
     // Take memory for a row's entries with the blocks near it, which the caller then writes. A row without room closes the
@@ -30,24 +34,27 @@ template <class T> class EntryCache {
     template <class IsNear> void add(Index row, const IsNear& is_near) {
         Index n_near = 0;
         for (Index block = 0; block < n_blocks_; ++block) n_near += is_near(block);
-        const double needed = static_cast<double>(n_near * width_) * sizeof(T) + static_cast<double>(n_blocks_) * sizeof(std::int32_t);
-        if (needed > free_bytes_) return close();
-        std::unique_ptr<std::int32_t[]> places(new (std::nothrow) std::int32_t[n_blocks_]);
-        std::unique_ptr<T[]> entries(new (std::nothrow) T[n_near * width_]);
-        if (!places || !entries) return close();
-        free_bytes_ -= needed;
+        const std::size_t n_entries = bytes<T>(n_near * width_), needed = n_entries + bytes<std::int32_t>(n_blocks_);
+        if (needed > n_free_) return close();
+        entries_[row] = reinterpret_cast<T*>(free_);
+        places_[row] = reinterpret_cast<std::int32_t*>(free_ + n_entries);
+        free_ += needed, n_free_ -= needed;
         for (Index block = 0, place = 0; block < n_blocks_; ++block)
-            places[block] = is_near(block) ? static_cast<std::int32_t>(place++) : -1;
-        places_[row] = std::move(places);
-        entries_[row] = std::move(entries);
+            places_[row][block] = is_near(block) ? static_cast<std::int32_t>(place++) : -1;
     }
 
   private:
+    // Of n values, rounded up to cache lines.
+    template <class Value> static std::size_t bytes(Index n) {
+        return (static_cast<std::size_t>(n) * sizeof(Value) + kCacheLine - 1) / kCacheLine * kCacheLine;
+    }
+
     Index n_blocks_, width_;
-    double free_bytes_;
+    unsigned char* free_;
+    std::size_t n_free_;
     bool is_open_ = true;
-    std::vector<std::unique_ptr<std::int32_t[]>> places_;  // of each row: where its entries with a block are, -1: far
-    std::vector<std::unique_ptr<T[]>> entries_;
+    std::vector<std::int32_t*> places_;  // of each row: where its entries with a block are, -1: far
+    std::vector<T*> entries_;
 };
 
 }  // namespace wm

@@ -448,8 +448,9 @@ class DualSolver:
         if self.terms.curvature is not None:  # tiles of computed entries are not scaled to a unit diagonal
             return None
         samples = self.operator.samples
-        cache_bytes = self.active_matrix.unused_bytes - self._copied_bytes(len(rows))
-        return self.operator.kernel.entry_rows(samples, rows, limit, cache_bytes)
+        memory = self.active_matrix.unused
+        memory = memory[: max(0, len(memory) - self._copied_bytes(len(rows)))]
+        return self.operator.kernel.entry_rows(samples, rows, limit, memory)
 
     def _solve_sets(self, K: Array | None, part: Part, tol: float) -> None:
         """`solve_sets` with the entries of the part's rows."""
