@@ -55,6 +55,13 @@ class ActiveMatrix:
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
 
+    def clear(self) -> None:
+        """Remove all rows, and give the pages of the memory back."""
+        self._set(self.rows[:0])
+        n, dtype = len(self._buffer), self._buffer.dtype
+        self._buffer, self._stride = np.empty(0, dtype), 0
+        self._buffer = np.empty(n, dtype)
+
     def update(self, wanted: RowIndices) -> None:
         """Add the rows of `wanted`, `capacity` at most, that are not in the matrix."""
         new = wanted[self._position[wanted] < 0]

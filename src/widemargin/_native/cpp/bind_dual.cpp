@@ -63,12 +63,14 @@ template <class T> struct BoundRows {
             LockReleased unlocked;
             ComputedEntries<T> entries = make_entries(kBatch, team, filled.get());
             std::vector<Index> batch;
-            for (Index first = 0; first < rows.rows && filled->is_open(); first += kBatch) {
-                batch.clear();
-                for (Index i = first; i < minimum(first + kBatch, rows.rows); ++i) batch.push_back(i);
-                entries.fill_cache(as_span(std::as_const(batch)),
-                                   [&](Index n_blocks, const auto& visit) { team.for_each_block(n_blocks, visit); });
-            }
+            run_until_stopped(team, [&](const auto& go_on) {
+                const auto run = [&](Index n_blocks, const auto& visit) { team.for_each_block(n_blocks, visit, go_on); };
+                for (Index first = 0; first < rows.rows && filled->is_open(); first += kBatch) {
+                    batch.clear();
+                    for (Index i = first; i < minimum(first + kBatch, rows.rows); ++i) batch.push_back(i);
+                    entries.fill_cache(as_span(std::as_const(batch)), run);
+                }
+            });
         }
         filled->close();
         cache = std::move(filled);

@@ -57,6 +57,8 @@ def _correct_uncertain_rows(solver: DualSolver, result: DualResult, n_bytes: int
     nor the gap. The set of rows grows until a solution affects no others.
     """
     samples = solver.operator.samples
+    if solver.is_local:  # kept entries are in the memory beside the matrix
+        solver.active_matrix.clear()
     max_rows = max(0, n_bytes - solver.active_matrix.K.nbytes) // (2 * samples.row_bytes)
     error, known = solver.decision_error(result.beta), np.empty(0, np.intp)
     while len(rows := np.union1d(known, _uncertain_rows(solver, result, error))) > len(known):
