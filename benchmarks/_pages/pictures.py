@@ -129,16 +129,16 @@ def _scale(axes: Any, rows: Rows, folds: Rows) -> None:
     cells = [{**row, "machine": "cell", "seconds": row["share"] * exact[row["rows"]]} for row in known]
     rows = [*rows, *cells]
     names = {
-        "intelex": ("scikit-learn-intelex", _INTELEX, "left"),
-        "exact": ("exact", _OURS, "left"),
-        "cell": ("a C and a fold", _OURS, "left"),
-        "early": ("early", _EARLY, "left"),
+        "intelex": ("scikit-learn-intelex", _INTELEX, 0),
+        "exact": ("exact", _OURS, 0),
+        "cell": ("a C and a fold", _OURS, 7),
+        "early": ("early", _EARLY, -7),
     }
-    for name, (label, colour, side) in names.items():
+    for name, (label, colour, height) in names.items():
         own = sorted((row for row in rows if row["machine"] == name), key=itemgetter("rows"))
         n, seconds = [row["rows"] for row in own], [row["seconds"] for row in own]
         axes.plot(n, seconds, "o-", color=colour, markersize=5, linewidth=2)
-        at = {"textcoords": "offset points", "xytext": (8, 0), "ha": side, "va": "center"}
+        at = {"textcoords": "offset points", "xytext": (8, height), "va": "center"}
         axes.annotate(label, (n[-1], seconds[-1]), color=colour, **at)
     ticks = sorted({row["rows"] for row in rows})
     axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="seconds of a fit, two cores")
