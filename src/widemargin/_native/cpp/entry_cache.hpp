@@ -34,26 +34,22 @@ template <class T> class EntryCache {
     template <class IsNear> void add(Index row, const IsNear& is_near) {
         Index n_near = 0;
         for (Index block = 0; block < n_blocks_; ++block) n_near += is_near(block);
-        const std::size_t n_entries = bytes<T>(n_near * width_), needed = n_entries + bytes<std::int32_t>(n_blocks_);
+        const auto n_entries = static_cast<std::size_t>(n_near * width_) * sizeof(T);  // whole cache lines
+        const auto needed = n_entries + static_cast<std::size_t>(n_blocks_) * sizeof(std::int32_t);
         if (needed > n_free_) return close();
+        places_[row].reset(new std::int32_t[n_blocks_]);  // counted, but not in the memory: others could write to that
         entries_[row] = reinterpret_cast<T*>(free_);
-        places_[row] = reinterpret_cast<std::int32_t*>(free_ + n_entries);
-        free_ += needed, n_free_ -= needed;
+        free_ += n_entries, n_free_ -= needed;
         for (Index block = 0, place = 0; block < n_blocks_; ++block)
             places_[row][block] = is_near(block) ? static_cast<std::int32_t>(place++) : -1;
     }
 
   private:
-    // Of n values, rounded up to cache lines.
-    template <class Value> static std::size_t bytes(Index n) {
-        return (static_cast<std::size_t>(n) * sizeof(Value) + kCacheLine - 1) / kCacheLine * kCacheLine;
-    }
-
     Index n_blocks_, width_;
     unsigned char* free_;
     std::size_t n_free_;
     bool is_open_ = true;
-    std::vector<std::int32_t*> places_;  // of each row: where its entries with a block are, -1: far
+    std::vector<std::unique_ptr<std::int32_t[]>> places_;  // of each row: where its entries with a block are, -1: far
     std::vector<T*> entries_;
 };
 
