@@ -187,7 +187,8 @@ class Slow:
 
 def hold():
     with _threads.blas_limit(1), kmeans._silence, _estimator.all_or_nothing(model):
-        for lock in (_threads._blas.lock, scratch._lock, kmeans._silence._lock, _estimator._lock_of_locks):
+        locks = _threads._blas.lock, _threads._openmp_blocks._changed, scratch._lock, kmeans._silence._lock
+        for lock in (*locks, _estimator._lock_of_locks):
             lock.acquire()
         Slow().value
 
@@ -206,6 +207,29 @@ if child == 0:
 os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
+def test_the_interpreter_ends_after_loops_of_openmp() -> None:
+    """Its end would end a daemon thread inside of one, and GNU's OpenMP the process."""
+    code = """
+import threading, time
+from widemargin._threads import openmp_limit
+
+is_inside = threading.Event()
+
+def cluster():
+    with openmp_limit(1):
+        is_inside.set()
+        time.sleep(0.5)
+        print("whole", flush=True)
+    with openmp_limit(1):
+        print("begun at the end")
+
+threading.Thread(target=cluster, daemon=True).start()
+is_inside.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], timeout=60, check=True, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("whole\n", "")
 
 
 def test_a_task_runs_here_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:

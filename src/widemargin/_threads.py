@@ -12,6 +12,7 @@ import functools
 import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -230,11 +231,11 @@ def openmp_limit(n: int) -> Iterator[None]:
     """Give the OpenMP loops that this thread calls at most `n` threads inside a ``with`` block.
 
     OpenMP's threads go on spinning for a while when a loop is over, on cores that a `ThreadTeam` uses by then. Only
-    libraries that are loaded at the first call are limited.
+    libraries that are loaded at the first call are limited. The interpreter ends after the block.
     """
     libraries = _openmp_libraries()
     n = min([n, *(library.num_threads for library in libraries.lib_controllers)])
-    with libraries.limit(limits=n, user_api="openmp"):
+    with _openmp_blocks, libraries.limit(limits=n, user_api="openmp"):
         yield
 
 
@@ -250,6 +251,50 @@ def openmp_threads() -> int:
     n_threads = probe.n_threads
     probe.close()
     return n_threads
+
+
+class _OpenMPBlocks:
+    """The blocks of `openmp_limit` that threads are in; the interpreter ends after those of all but the main thread.
+
+    Python before 3.14 ends a daemon thread where it asks for the GIL. Inside a loop of GNU's OpenMP, where scikit-learn
+    asks, this ends the process with "free(): invalid pointer".
+    """
+
+    def __init__(self) -> None:
+        self._changed, self._n, self._is_over = threading.Condition(), 0, False
+        atexit.register(self._wait_for_all)
+        after_fork_in_child(self._forget_other_threads)
+
+    def __enter__(self) -> None:
+        if _is_main_thread():  # which alone is interrupted, and may be between two lines here
+            return
+        if self._is_over:
+            time.sleep(1.0)  # a daemon thread is ended here
+        with self._changed:
+            self._n += 1
+
+    def __exit__(self, *_: object) -> None:
+        if _is_main_thread():
+            return
+        with self._changed:
+            self._n -= 1
+            self._changed.notify_all()
+
+    def _wait_for_all(self) -> None:
+        self._is_over = True
+        with self._changed:
+            self._changed.wait_for(lambda: self._n == 0)
+
+    def _forget_other_threads(self) -> None:
+        """In a forked child, which does not have them: none forks within its block."""
+        self._changed, self._n = threading.Condition(), 0
+
+
+def _is_main_thread() -> bool:
+    return threading.get_ident() == threading.main_thread().ident
+
+
+_openmp_blocks = _OpenMPBlocks()
 
 
 @cache
