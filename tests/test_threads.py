@@ -209,6 +209,30 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_computes_sparse_manhattan_distances() -> None:
+    """GNU's OpenMP would wait there for threads that only the parent has."""
+    code = """
+import os, signal
+import scipy.sparse as sp
+from widemargin.estimators import _near_gamma
+from widemargin.model_selection import _adaptive_search
+
+X = sp.random_array((300, 50), density=0.3, format="csr", rng=0)
+
+def compute():
+    return _near_gamma._distances("laplacian", X).sum(), _adaptive_search._distances(X, X, 1).sum()
+
+of_parent = compute()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)  # ends a child that hangs
+    os._exit(compute() != of_parent)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
 def test_the_interpreter_ends_after_loops_of_openmp() -> None:
     """Its end would end a daemon thread inside of one, and GNU's OpenMP the process."""
     code = """

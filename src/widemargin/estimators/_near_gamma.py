@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._threads import openmp_limit, openmp_threads
 from .._types import ROUNDING, KernelParameter, Matrix, Rows, Vector
 from ..data.remote.remote_rows import RemoteRows
 
@@ -51,15 +52,23 @@ def _query_rows(n: int) -> Any:
 
 def _distances(kernel: KernelParameter, sample: Rows) -> Matrix:
     """Distances (q, m) of some rows of a sample (m, d) to all of it."""
-    from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to load
+    from sklearn.metrics.pairwise import euclidean_distances  # slow to load
 
     sample = sample.astype(np.float64)
     if not sp.issparse(sample):
         sample = sample - sample.mean(axis=0)
     queries = sample[_query_rows(sample.shape[0])]
     if kernel == "laplacian":
-        return np.asarray(manhattan_distances(queries, sample))
+        return manhattan_distances(queries, sample)
     return np.asarray(euclidean_distances(queries, sample, squared=True))
+
+
+def manhattan_distances(A: Rows, B: Rows) -> Matrix:
+    """L1 distances (a, b) of all pairs of rows, by scikit-learn: if they are sparse, in a loop of OpenMP."""
+    from sklearn.metrics import pairwise  # slow to load
+
+    with openmp_limit(openmp_threads()):
+        return np.asarray(pairwise.manhattan_distances(A, B))
 
 
 def weighted_quantile(values: Vector, weights: Vector, share: float) -> float:

@@ -36,7 +36,7 @@ from ..data.origin import FAR, origin_distance
 from ..data.rows import SAMPLED_ROWS, spread_rows
 from ..data.samples import Samples, make_samples
 from ..estimators._kernel_machine import TrainingRows
-from ..estimators._near_gamma import weighted_quantile
+from ..estimators._near_gamma import manhattan_distances, weighted_quantile
 from ..estimators.relevance_scaler import POWERS, ROUGH_TOL
 from ..kernels.functions import DISTANCE_KERNELS, Kernel
 from ..kernels.kernel_operator import KernelOperator
@@ -613,13 +613,13 @@ def _mask(rows: RowIndices, n: int) -> Vector:
 
 def _distances(A: Rows, B: Rows, power: int) -> Matrix:
     """Sums over the columns of |a_j - b_j| ** power, 1 or 2, for all pairs of rows."""
-    from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances  # slow to load
+    from sklearn.metrics.pairwise import euclidean_distances  # slow to load
 
     if sp.issparse(B) and origin_distance(B) > FAR:  # inner products lose the digits of distances
         A, B = A.toarray(), B.toarray()
     if not sp.issparse(B):
         return np.asarray(cdist(A, B, {1: "cityblock", 2: "sqeuclidean"}[power]))
-    return np.asarray(manhattan_distances(A, B) if power == 1 else euclidean_distances(A, B, squared=True))
+    return manhattan_distances(A, B) if power == 1 else np.asarray(euclidean_distances(A, B, squared=True))
 
 
 def _variance(rows: Rows) -> float:
